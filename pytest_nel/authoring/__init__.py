@@ -1,0 +1,1 @@
+"""How a benchmark is written: @benchmark, @scorer, templates."""

@@ -1,0 +1,1 @@
+"""The ``nel`` command, one file a command."""

@@ -1,0 +1,1 @@
+"""Text in, RunConfig out; knows no plugin."""

@@ -1,0 +1,100 @@
+"""What a suite file may say, as frozen models.
+
+Options of plugins (services, solvers) stay raw here: the plugin's own ``Config`` validates them
+while the run is planned, before any call. So a new plugin never touches this module.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """Frozen, and no unknown key passes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PluginSpec(BaseModel):
+    """``type`` plus the raw options of whatever plugin has that name."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Everything but ``type``."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class Generation(Model):
+    """Sampling parameters; null inherits from the level below (solver > service > server)."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+    seed: int | None = None
+    stop: list[str] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Only what is set."""
+        return self.model_dump(exclude_none=True)
+
+
+class BenchmarkConfig(Model):
+    """One entry of ``benchmarks``.
+
+    Attributes:
+        name: A built-in's name, a ``file.py`` or a ``file.py:benchmark``.
+        solver: How problems are answered; plugin options.
+        repeats: Attempts per problem.
+        max_problems: Take that many problems, after shuffling; null means all.
+        max_concurrent: Requests in flight (C).
+        window: Attempts solved or in flight but not yet reported (W); null means
+            max(16·C, 1024).
+        timeout: Seconds for one attempt in all, retries included.
+        shuffle_seed: Order of the problems; null means the dataset's order.
+        max_system_retries: Tries of an attempt whose machinery failed.
+        max_unscored: How many attempts may lack a score before the run counts as incomplete.
+        strict: Wrong and unparsed answers fail their item.
+        params: Keyword arguments for the environment.
+    """
+
+    name: str
+    solver: PluginSpec
+    repeats: Annotated[int, Field(ge=1)] = 1
+    max_problems: Annotated[int, Field(ge=1)] | None = None
+    max_concurrent: Annotated[int, Field(ge=1)] = 32
+    window: Annotated[int, Field(ge=1)] | None = None
+    timeout: Annotated[float, Field(gt=0)] = 1800.0
+    shuffle_seed: int | None = 42
+    max_system_retries: Annotated[int, Field(ge=1)] = 3
+    max_unscored: Annotated[int, Field(ge=0)] = 0
+    strict: bool = False
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class OutputConfig(Model):
+    """Where results go.
+
+    Attributes:
+        dir: The directory of runs; each run makes its own folder inside unless
+            ``timestamped`` is false.
+        timestamped: Whether ``dir`` gets a folder per run.
+        progress_interval: Seconds between progress lines where there is no terminal.
+    """
+
+    dir: str = "./eval_results"
+    timestamped: bool = True
+    progress_interval: Annotated[float, Field(gt=0)] = 30.0
+
+
+class RunConfig(Model):
+    """A whole suite file."""
+
+    services: dict[str, PluginSpec]
+    benchmarks: Annotated[list[BenchmarkConfig], Field(min_length=1)]
+    output: OutputConfig = OutputConfig()

@@ -1,0 +1,1 @@
+"""The vocabulary: values, roles, errors and names that every layer shares."""

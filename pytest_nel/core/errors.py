@@ -1,0 +1,87 @@
+"""Our exceptions.
+
+* NelError
+  - ConfigError          the run is described wrongly: say where, stop before any call
+    + UnknownName        no plugin of that name
+    + DataError          a dataset, a row or a prompt template is unusable
+  - InfraError           the machinery failed: the attempt is unscored, never wrong
+    + EndpointRefused    401, 403, 404: asking again cannot help, the run stops
+    + ScorerError        the scorer or verifier failed, the answer was not judged
+  - GracefulError        the model itself failed (a solver says so): reward 0, no retry
+  - RunStopped           asked for an attempt after the engine stopped
+"""
+
+from enum import StrEnum
+
+
+class FailureKind(StrEnum):
+    """Why an attempt has no clean result; the values are those of the reference system."""
+
+    TURN_BUDGET = "turn_budget_exhausted"
+    CONTEXT_WINDOW = "context_window_exceeded"
+    BUDGET = "budget_exceeded"
+    RATE_LIMIT = "rate_limit"
+    MODEL_TIMEOUT = "model_timeout"
+    SERVER_ERROR = "server_error"
+    MODEL_ERROR = "model_error"
+    AUTH = "auth_error"
+    PROTOCOL = "protocol_error"
+    INFRA = "infra_error"
+    SOLVE_TIMEOUT = "solve_timeout"
+    SCORER = "scorer_error"
+    SYSTEM = "system"
+
+
+class NelError(Exception):
+    """Anything pytest-nel raises on purpose."""
+
+
+class ConfigError(NelError):
+    """The run is described wrongly; the message says what, where and what to do."""
+
+
+class UnknownName(ConfigError):
+    """No plugin, benchmark or service has that name."""
+
+
+class DataError(ConfigError):
+    """A dataset, a row of it or a prompt template is unusable; the message names file and row."""
+
+
+class InfraError(NelError):
+    """The machinery failed; whoever catches it records the attempt as unscored.
+
+    Attributes:
+        kind: The failure category written into the record.
+        retryable: Whether asking again within this run may help. Our own HTTP client has
+            already retried what it could, so it raises with ``retryable=False``.
+    """
+
+    def __init__(
+        self, message: str, *, kind: FailureKind = FailureKind.INFRA, retryable: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retryable = retryable
+
+
+class EndpointRefused(InfraError):
+    """The endpoint answered 401, 403 or 404: no other attempt will fare better."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind=FailureKind.AUTH, retryable=False)
+
+
+class ScorerError(InfraError):
+    """The scorer raised or returned something that is no reward."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind=FailureKind.SCORER, retryable=False)
+
+
+class GracefulError(NelError):
+    """A solver says that the model failed the problem: reward 0, no retry, no scoring."""
+
+
+class RunStopped(NelError):
+    """The engine no longer takes work; the message is the reason."""

@@ -1,0 +1,108 @@
+"""The verbs: what the engine may ask of the parts that plug in."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
+
+
+class Sandbox(Protocol):
+    """A place where an attempt may run commands."""
+
+    name: str
+
+
+class NoSandbox:
+    """What a solver receives when the benchmark asks for no sandbox."""
+
+    name = "none"
+
+
+class Solver(Protocol):
+    """Turns a problem into a response. Holds connections, never per-problem state."""
+
+    async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:
+        """Return the response; raise InfraError when the machinery failed."""
+        ...
+
+
+@runtime_checkable
+class Opens(Protocol):
+    """A part with resources bound to the engine's loop: opened before the first attempt."""
+
+    async def open(self) -> None:
+        """Acquire what needs a running loop."""
+        ...
+
+    async def close(self) -> None:
+        """Release it; called once, also after a failure."""
+        ...
+
+
+class Service(Protocol):
+    """A model deployment or an endpoint that runs elsewhere."""
+
+    def start(self) -> Endpoint:
+        """Make it reachable (blocking; called once per run, before the engine's loop)."""
+        ...
+
+    def stop(self) -> None:
+        """End what ``start`` began; called whatever happened."""
+        ...
+
+
+class EvalEnvironment:
+    """A benchmark written as a class: it seeds problems and verifies answers.
+
+    The engine owns the loop: an environment only seeds and verifies. Subclass it, set ``name``
+    and implement the three methods below; :func:`pytest_nel.register` gives it a public name.
+    """
+
+    name: str = ""
+
+    async def dataset_size(self) -> int:
+        """How many problems there are."""
+        return len(self)
+
+    def __len__(self) -> int:
+        msg = f"{type(self).__name__} defines neither __len__ nor dataset_size()"
+        raise TypeError(msg)
+
+    async def seed(self, idx: int) -> SeedResult:
+        """Problem ``idx`` (0-based position in the dataset)."""
+        raise NotImplementedError
+
+    async def verify(
+        self, response: str, expected: str, sandbox: Sandbox | None = None, **metadata: Any
+    ) -> VerifyResult:
+        """Judge a response; ``metadata`` is that of the seed."""
+        raise NotImplementedError
+
+    async def prepare(self) -> None:
+        """Called once before the first seed."""
+
+    async def close(self) -> None:
+        """Called once after the last verification."""
+
+    #: True when :meth:`verify_now` must be called instead of ``verify``: a blocking scorer then
+    #: runs in the thread of whoever asks for the result, never on the engine's loop.
+    judges_now: bool = False
+
+    def verify_now(
+        self, response: str, expected: str, metadata: Mapping[str, Any]
+    ) -> VerifyResult:
+        """Judge in the calling thread; used when :attr:`judges_now` is true."""
+        raise NotImplementedError
+
+    def problem_id(self, idx: int) -> str:
+        """A name for the problem that survives reordering of the data."""
+        return str(idx)
+
+    @property
+    def pass_at(self) -> float:
+        """The reward from which an attempt counts as correct."""
+        return 1.0
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Facts that identify the data: id, revision, content hash where known."""
+        return {"dataset": self.name}

@@ -1,0 +1,1 @@
+"""Rows from somewhere."""

@@ -1,0 +1,1 @@
+"""Planning, solving ahead, scoring: what an attempt is, without pytest."""

@@ -1,0 +1,1 @@
+"""What turns a benchmark's name into problems and verdicts."""

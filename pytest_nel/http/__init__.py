@@ -1,0 +1,1 @@
+"""The model client and the transports under it."""

@@ -1,0 +1,1 @@
+"""Lines and pages made from bundles; nothing is printed here."""
