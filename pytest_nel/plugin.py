@@ -1,1 +1,69 @@
-"""The pytest11 entry point: declares options and hands over to pytest_nel.hooks."""
+"""The pytest11 entry point: declares options and hands over to pytest_nel.hooks.
+
+It is loaded in every pytest run where the package is installed, so it imports pytest and the
+option table, and holds no state.
+"""
+
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from pytest_nel.hooks.options import add_options, asked_for, bench_globs
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare ``--nel-*``."""
+    add_options(parser)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Make this a measuring run when the command line says so."""
+    if asked_for(config):
+        _activate(config)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect suite files, and benchmark files that directories contain."""
+    config = parent.config
+    if file_path.name.endswith(".nel.yaml"):
+        if not (parent.session.isinitpath(file_path) or asked_for(config)):
+            return None
+        from pytest_nel.hooks.collect import suite_file  # noqa: PLC0415 - only in a nel run
+
+        return suite_file(file_path, parent, _activate(config))
+    if file_path.suffix != ".py" or parent.session.isinitpath(file_path):
+        return None  # named files are collected by pytest itself
+    patterns: list[str] = config.getini("python_files")
+    if _matches(file_path, bench_globs(config)) and not _matches(file_path, patterns):
+        module: pytest.Module = pytest.Module.from_parent(parent, path=file_path)
+        return module
+    return None
+
+
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> Sequence[pytest.Item] | None:
+    """Turn ``@benchmark`` values and registered environments into items."""
+    authoring = sys.modules.get("pytest_nel.authoring.benchmark")
+    if authoring is None or not isinstance(collector, pytest.Module):
+        return None
+    if not authoring.is_benchmark(obj):
+        return None
+    from pytest_nel.hooks.collect import python_items  # noqa: PLC0415 - only in a nel run
+
+    del name
+    return python_items(collector, obj, _activate(collector.config))  # type: ignore[arg-type]  # is_benchmark
+
+
+def _matches(path: Path, globs: Sequence[str]) -> bool:
+    return any(fnmatch(str(path) if "/" in glob else path.name, glob) for glob in globs)
+
+
+def _activate(config: pytest.Config):  # type: ignore[no-untyped-def]  # its type is not imported here
+    from pytest_nel.hooks.session import activate  # noqa: PLC0415 - only in a nel run
+
+    return activate(config)

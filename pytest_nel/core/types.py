@@ -148,7 +148,7 @@ class Endpoint:
         model: The model name to send.
         api_key: Bearer token or None; never printed, never written.
         generation: Service-level sampling parameters, already without nulls.
-        max_concurrent: Requests in flight at most (C).
+        max_concurrent: Requests in flight at most; None leaves it to the benchmarks (C).
         connect_timeout: Seconds to open a connection.
         read_timeout: Seconds without a byte; None means the total limit alone.
         timeout: Total seconds for one request.
@@ -161,7 +161,7 @@ class Endpoint:
     model: str
     api_key: str | None = field(default=None, repr=False)
     generation: Mapping[str, Any] = field(default_factory=dict)
-    max_concurrent: int = 32
+    max_concurrent: int | None = None
     connect_timeout: float = 10.0
     read_timeout: float | None = None
     timeout: float = 600.0

@@ -1,0 +1,101 @@
+"""What will be attempted: which problems, in which order, how often. Made once, before any call."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_nel.config.schema import BenchmarkConfig
+from pytest_nel.core.errors import DataError
+from pytest_nel.core.keys import safe_name
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.types import AttemptKey, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPlan:
+    """One benchmark of a run, resolved.
+
+    Attributes:
+        id: Unique in the run; directory name, node-id part and ``AttemptKey.benchmark``.
+        config: Its entry in the suite, command-line overrides applied.
+        environment: Seeds problems and verifies answers.
+        problems: Dataset positions in the order they are attempted.
+        facts: Fingerprint parts known before the run.
+    """
+
+    id: str
+    config: BenchmarkConfig
+    environment: EvalEnvironment
+    problems: list[int]
+    facts: JsonObject = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> int:
+        """Attempts per problem."""
+        return self.config.repeats
+
+    @property
+    def window(self) -> int:
+        """W: attempts that may be begun and not yet reported."""
+        return self.config.window or max(16 * self.config.max_concurrent, 1024)
+
+    def keys(self) -> Iterator[AttemptKey]:
+        """Every attempt, problem by problem."""
+        for problem in self.problems:
+            for repeat in range(self.repeats):
+                yield AttemptKey(self.id, problem, repeat)
+
+    def as_json(self) -> JsonObject:
+        """The object of plan.json: the same in every process that plans the same run."""
+        settings: dict[str, Any] = self.config.model_dump(mode="json")
+        return {
+            "benchmark": self.id,
+            "environment": self.environment.name,
+            "problems": self.problems,
+            "repeats": self.repeats,
+            "config": settings,
+            "fingerprint": self.facts,
+        }
+
+
+def make_plan(
+    config: BenchmarkConfig,
+    environment: EvalEnvironment,
+    size: int,
+    *,
+    taken: frozenset[str] = frozenset(),
+    facts: JsonObject | None = None,
+) -> BenchmarkPlan:
+    """Decide which problems are attempted and in which order.
+
+    The order is that of ``random.Random(shuffle_seed)`` over all positions, cut to
+    ``max_problems``: raising the limit only adds problems, and what an interrupted run has
+    measured is a fair sample.
+
+    Raises:
+        DataError: There is no problem to attempt.
+    """
+    if size <= 0:
+        msg = f"{environment.name or config.name}: the dataset has no rows: nothing to measure"
+        raise DataError(msg)
+    problems = list(range(size))
+    if config.shuffle_seed is not None:
+        random.Random(config.shuffle_seed).shuffle(problems)  # noqa: S311 - an order, no secret
+    problems = problems[: config.max_problems]
+    return BenchmarkPlan(
+        id=_unique(environment.name or config.name, taken),
+        config=config,
+        environment=environment,
+        problems=problems,
+        facts=dict(facts or {}) | {"dataset_size": size, "shuffle_seed": config.shuffle_seed},
+    )
+
+
+def _unique(name: str, taken: frozenset[str]) -> str:
+    first = safe_name(name)
+    unique, number = first, 1
+    while unique in taken:
+        number += 1
+        unique = f"{first}-{number}"
+    return unique

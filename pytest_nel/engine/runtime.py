@@ -1,0 +1,148 @@
+"""The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.protocols import Opens, Service, Solver
+from pytest_nel.core.registry import unknown
+from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.loop import LoopThread
+from pytest_nel.http.client import ModelClient
+from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.solvers import REGISTRY as SOLVERS
+
+
+class Parts:
+    """Services by name, one client per endpoint, everything closed at the end.
+
+    Args:
+        services: The suite's services.
+        log_dir: Where deployments write their logs.
+        given: Endpoints that another process has started (the controller of workers).
+        share: How many processes divide each endpoint's limit among them.
+    """
+
+    def __init__(
+        self,
+        services: Mapping[str, PluginSpec],
+        *,
+        log_dir: Path,
+        given: Mapping[str, Endpoint] | None = None,
+        share: int = 1,
+    ) -> None:
+        self._specs = services
+        self._log_dir = log_dir
+        self._share = max(1, share)
+        self._endpoints: dict[str, Endpoint] = dict(given or {})
+        self._running: list[Service] = []
+        self._clients: dict[str, ModelClient] = {}
+        self._wanted: dict[str, int] = {}
+        self._opened: list[Opens] = []
+
+    def plan_limit(self, service: str, concurrent: int) -> None:
+        """Note that a benchmark wants ``concurrent`` requests in flight at a service."""
+        self._wanted[service] = max(concurrent, self._wanted.get(service, 0))
+
+    def service(self, name: str) -> Service:
+        """Build a service from its options, without starting it.
+
+        Raises:
+            ConfigError: Its type is unknown or an option is wrong; the message names it.
+        """
+        spec = self._specs.get(name)
+        if spec is None:
+            raise unknown("service", name, list(self._specs))
+        cls: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        config = validated(cls.Config, spec.options, f"services.{name}")
+        built: Service = cls(name, config, log_dir=self._log_dir)
+        return built
+
+    def endpoint(self, name: str) -> Endpoint:
+        """The running endpoint of a service, started on first use (blocking)."""
+        if name not in self._endpoints:
+            service = self.service(name)
+            self._running.append(service)
+            self._endpoints[name] = service.start()
+        return self._endpoints[name]
+
+    def client(self, name: str) -> ModelClient:
+        """The one client of a service's endpoint."""
+        if name not in self._clients:
+            endpoint = self.endpoint(name)
+            limit = self._wanted.get(name, 32)
+            if endpoint.max_concurrent is not None:
+                limit = min(limit, endpoint.max_concurrent)
+            share = max(1, math.ceil(limit / self._share))
+            self._clients[name] = ModelClient(replace(endpoint, max_concurrent=share))
+        return self._clients[name]
+
+    @property
+    def clients(self) -> Iterable[ModelClient]:
+        """All clients made so far."""
+        return self._clients.values()
+
+    def solver(self, config: BenchmarkConfig, endpoint_type: str = "chat") -> Solver:
+        """The solver that a benchmark's configuration asks for.
+
+        Raises:
+            ConfigError: Unknown type, wrong options, or a protocol that does not fit.
+        """
+        where = f"benchmark {config.name}: solver"
+        service = str(config.solver.options.get("service", ""))
+        protocol = self.endpoint(service).protocol
+        kind = config.solver.type
+        if endpoint_type == "completions" and protocol != "completions":
+            msg = (
+                f"{where}: the benchmark needs a completions endpoint, "
+                f"but service {service!r} speaks {protocol}"
+            )
+            raise ConfigError(msg)
+        if kind == "simple" and protocol == "completions":
+            kind = "completion"
+        cls: Any = SOLVERS.load(kind)  # Any: each plugin has its own Config
+        options = validated(cls.Config, config.solver.options, where)
+        built: Solver = cls(self.client(service), options)
+        return built
+
+    def open(self, loop: LoopThread, solver: object) -> None:
+        """Open a part that has resources on the loop; it is closed with the others."""
+        if isinstance(solver, Opens):
+            loop.call(solver.open())
+            self._opened.append(solver)
+
+    async def close_async(self) -> None:
+        """Close what lives on the loop."""
+        for part in reversed(self._opened):
+            await part.close()
+        self._opened = []
+        for client in self._clients.values():
+            await client.close()
+
+    def stop_services(self) -> None:
+        """End the deployments that this process started (blocking)."""
+        while self._running:
+            self._running.pop().stop()
+
+
+def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
+    """Plugin options through the plugin's own pydantic model; one line per mistake."""
+    try:
+        return model(**options)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors(include_input=False, include_url=False):
+            place = ".".join(str(part) for part in problem["loc"])
+            if problem["type"] == "extra_forbidden":
+                lines.append(str(unknown(f"option at {where}", place, list(model.model_fields))))
+            else:
+                lines.append(f"{where}{'.' + place if place else ''}: {problem['msg']}")
+        raise ConfigError("\n".join(lines)) from None
+
+

@@ -1,0 +1,124 @@
+"""The engine of one process: look-ahead over an order of attempts, for pytest and without it."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.core.errors import RunStopped
+from pytest_nel.core.protocols import Solver
+from pytest_nel.core.types import AttemptKey
+from pytest_nel.engine.attempt import AttemptRunner
+from pytest_nel.engine.guard import Guard, StopReason
+from pytest_nel.engine.lookahead import LookAhead
+from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.plan import BenchmarkPlan
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.record import Solved, StepRecord
+
+MAX_CONSECUTIVE_UNSCORED = 20
+
+
+class Engine:
+    """Runs attempts ahead of whoever asks for them, writes the journals, closes everything.
+
+    Args:
+        run_dir: The run's directory; each benchmark has a folder in it.
+        parts: Services and clients; closed here.
+        writer: This process's name, the stem of its journal files.
+        meta: Facts for the first line of each journal.
+        max_consecutive: Unscored attempts in a row after which the run stops.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        parts: Parts,
+        *,
+        writer: str = "main",
+        meta: Mapping[str, Any] | None = None,
+        max_consecutive: int = MAX_CONSECUTIVE_UNSCORED,
+    ) -> None:
+        self._run_dir = run_dir
+        self._writer = writer
+        self._meta = dict(meta or {}) | {"writer": writer}
+        self.parts = parts
+        self.loop = LoopThread()
+        self.guard = Guard(max_consecutive)
+        self._runners: dict[str, AttemptRunner] = {}
+        self._ahead: LookAhead[AttemptKey, Solved | StepRecord] | None = None
+
+    def add(self, plan: BenchmarkPlan, solver: Solver) -> None:
+        """Make a benchmark known; opens the solver and the benchmark's journal."""
+        self.parts.open(self.loop, solver)
+        self.loop.call(plan.environment.prepare())
+        path = self._run_dir / plan.id / "journal" / f"{self._writer}.jsonl"
+        journal = JournalWriter(path, self._meta | {"benchmark": plan.id})
+        self._runners[plan.id] = AttemptRunner(plan, solver, journal, self.guard)
+
+    def start(self, order: Sequence[AttemptKey], *, limit: int, window: int) -> None:
+        """Begin with the first of ``order``; ``limit`` attempts run at once."""
+        self._ahead = LookAhead(order, self._attempt, limit=limit, window=window)
+        self.loop.call(self._ahead.open())
+
+    def result(self, position: int, tick: Callable[[], None] | None = None) -> StepRecord:
+        """The record of the attempt at ``position`` of the order; judged here if need be.
+
+        Raises:
+            RunStopped: The run ended before that attempt was done.
+        """
+        ahead = self._ahead
+        if ahead is None:
+            msg = "the engine has not been started"
+            raise RunStopped(msg)
+        if self.guard.reason is not None:
+            ahead.stop(self.guard.reason.text)
+        pending = ahead.result(position, tick)
+        runner = self._runners[_key(pending).benchmark]
+        record = runner.finish(pending)
+        runner.journal.sync()
+        if self.guard.reason is not None:
+            ahead.stop(self.guard.reason.text)
+        return record
+
+    def stop(self, reason: str) -> None:
+        """Send nothing new from now on."""
+        if self._ahead is not None:
+            self._ahead.stop(reason)
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the engine itself gave up, or None."""
+        return self.guard.reason
+
+    @property
+    def ahead(self) -> int:
+        """Attempts done and not yet asked for."""
+        return self._ahead.ahead if self._ahead is not None else 0
+
+    def close(self) -> None:
+        """Grant what is in flight a short grace, close everything; safe to call twice."""
+        try:
+            if self.loop.loop is not None:
+                with contextlib.suppress(TimeoutError):
+                    self.loop.call(self._close_async(), timeout=10)
+                self.loop.close()
+        finally:
+            for runner in self._runners.values():
+                runner.journal.close()
+            self.parts.stop_services()
+
+    async def _close_async(self) -> None:
+        if self._ahead is not None:
+            await self._ahead.close()
+        for runner in self._runners.values():
+            await runner.plan.environment.close()
+        await self.parts.close_async()
+
+    async def _attempt(self, key: AttemptKey) -> Solved | StepRecord:
+        return await self._runners[key.benchmark].attempt(key)
+
+
+def _key(pending: Solved | StepRecord) -> AttemptKey:
+    return pending.key if isinstance(pending, Solved) else pending.solved.key

@@ -1,0 +1,45 @@
+"""The check every benchmark has: were its attempts measured at all?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_nel.gate.verdict import Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One decision about a benchmark.
+
+    Attributes:
+        id: ``<suite>::<benchmark>::health``.
+        status: Whether it holds; ``open`` when the run ended before it could be decided.
+        reason: One line.
+        code: The exit code this check asks for.
+    """
+
+    id: str
+    status: Literal["passed", "failed", "open"]
+    reason: str
+    code: Exit
+
+    def as_json(self) -> dict[str, Any]:
+        """For checks.json."""
+        return {
+            "id": self.id,
+            "status": self.status,
+            "reason": self.reason,
+            "exit_code": int(self.code),
+        }
+
+
+def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, ended: bool) -> Check:
+    """Unscored attempts are at most ``limit``; an early end leaves the question open."""
+    unscored, attempted = bundle["n_unscored"], bundle["n_attempted"]
+    if unscored > limit:
+        reason = f"{unscored} of {attempted} attempts have no score (allowed: {limit})"
+        return Check(check_id, "failed", reason, Exit.INCOMPLETE)
+    if not ended:
+        reason = f"the run ended after {attempted} of {bundle['n_planned']} attempts"
+        return Check(check_id, "open", reason, Exit.INCOMPLETE)
+    return Check(check_id, "passed", f"{attempted - unscored} of {attempted} scored", Exit.GO)

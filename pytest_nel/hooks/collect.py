@@ -1,0 +1,155 @@
+"""Suite files and ``@benchmark`` values become items, one per problem and repeat."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_nel.authoring.benchmark import Benchmark
+from pytest_nel.config.load import parse_suite
+from pytest_nel.config.schema import BenchmarkConfig, RunConfig
+from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.plan import make_plan
+from pytest_nel.environments import resolve
+from pytest_nel.hooks.item import AttemptItem
+from pytest_nel.hooks.models import override, suite_for
+from pytest_nel.hooks.state import ERROR_MARK, BenchmarkRun, Run, run_key
+from pytest_nel.records.files import PLAN
+
+QUICK_NODE = "quick.nel.yaml"
+
+
+class SuiteFile(pytest.File):
+    """A ``*.nel.yaml`` file; its items are the attempts of its benchmarks."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Plan every benchmark of the suite, then yield its items."""
+        run = self.config.stash[run_key]
+        try:
+            suite = self._load(run)
+            _declare(run, suite)
+            for entry in suite.benchmarks:
+                yield from self._benchmark(run, entry)
+        except NelError as error:
+            raise self.CollectError(f"{ERROR_MARK}{error}") from None
+
+    def _load(self, run: Run) -> RunConfig:
+        import yaml  # noqa: PLC0415 - only where a suite is read
+
+        from pytest_nel.config.load import load_suite  # noqa: PLC0415
+
+        written = load_suite(self.path)
+        if run.quick is not None:
+            return written.config
+        changed = override(written.raw, run.options)
+        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True)
+        return parse_suite(text, f"{self.path.name} with the command line's values").config
+
+    def _benchmark(self, run: Run, entry: BenchmarkConfig) -> Iterator[pytest.Item]:
+        environment = resolve(
+            entry.name, base=self._base(run), limit=None, params=dict(entry.params)
+        )
+        return items_of(self, environment, entry, location=(_relative(self), None))
+
+    def _base(self, run: Run) -> Path:
+        return run.config.invocation_params.dir if run.quick is not None else self.path.parent
+
+
+def suite_file(file_path: Path, parent: pytest.Collector, run: Run) -> SuiteFile | None:
+    """The collector of a suite file; the suites kept inside run directories are no suites to run."""
+    session = parent.session
+    if not session.isinitpath(file_path) and any(file_path.parent.glob(f"*/{PLAN}")):
+        return None
+    nodeid = QUICK_NODE if run.quick is not None else None
+    built: SuiteFile = SuiteFile.from_parent(parent, path=file_path, nodeid=nodeid)
+    return built
+
+
+def python_items(
+    collector: pytest.Module, value: Benchmark | type[EvalEnvironment], run: Run
+) -> list[pytest.Item] | None:
+    """Items of a benchmark found in a Python module, or None when it was imported from elsewhere."""
+    if value.__module__ != collector.obj.__name__:
+        return None
+    name = value.name
+    try:
+        raw = suite_for(f"{collector.path}:{name}", run.options)
+        config = _validated(raw)
+        if config is not None:
+            _declare(run, config)
+            entry = config.benchmarks[0]
+        else:
+            entry = BenchmarkConfig.model_validate(raw["benchmarks"][0])
+        environment = _environment(value, collector.path.parent)
+        location = (_relative(collector), getattr(value, "line", None))
+        return list(items_of(collector, environment, entry, location=location, label=name))
+    except NelError as error:
+        raise collector.CollectError(f"{ERROR_MARK}{error}") from None
+
+
+def _validated(raw: dict[str, Any]) -> RunConfig | None:
+    import yaml  # noqa: PLC0415 - only where a suite is read
+
+    if not raw["services"]:
+        return None
+    return parse_suite(yaml.safe_dump(raw, sort_keys=False), "command line").config
+
+
+def _environment(value: Benchmark | type[EvalEnvironment], base: Path) -> EvalEnvironment:
+    from pytest_nel.environments.builtin import BenchmarkEnvironment  # noqa: PLC0415
+
+    return BenchmarkEnvironment(value, base=base) if isinstance(value, Benchmark) else value()
+
+
+def items_of(
+    node: pytest.Collector,
+    environment: EvalEnvironment,
+    entry: BenchmarkConfig,
+    *,
+    location: tuple[str, int | None],
+    label: str | None = None,
+) -> Iterator[AttemptItem]:
+    """Plan one benchmark and yield its attempts in the plan's order."""
+    run = node.config.stash[run_key]
+    plan = make_plan(
+        entry,
+        environment,
+        _size(environment),
+        taken=frozenset(run.benchmarks),
+        facts=dict(environment.fingerprint()),
+    )
+    bench = BenchmarkRun(
+        plan=plan,
+        label=label or plan.id,
+        suite=node.nodeid,
+        node=node,
+        service=entry.solver.options.get("service"),
+        endpoint_type=getattr(environment, "endpoint_type", "chat"),
+        location=location,
+    )
+    run.benchmarks[plan.id] = bench
+    for key in plan.keys():  # noqa: SIM118 - a method of the plan, not of a dict
+        yield AttemptItem.for_attempt(bench, key)
+
+
+def _size(environment: EvalEnvironment) -> int:
+    loop = LoopThread("nel-plan")
+    try:
+        return loop.call(environment.dataset_size())
+    finally:
+        loop.close()
+
+
+def _declare(run: Run, config: RunConfig) -> None:
+    for name, spec in config.services.items():
+        if run.services.setdefault(name, spec) != spec:
+            msg = f"service {name!r} is described differently by another file of this run"
+            raise ConfigError(msg)
+
+
+def _relative(node: pytest.Collector) -> str:
+    path, root = node.path, node.config.rootpath
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

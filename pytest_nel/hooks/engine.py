@@ -1,0 +1,172 @@
+"""Starts the engine with the first item of a session and ends it with the session."""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.keys import digest
+from pytest_nel.core.protocols import Solver
+from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.guard import StopReason
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
+from pytest_nel.hooks.models import NO_MODEL
+from pytest_nel.hooks.snapshot import write_snapshot
+from pytest_nel.hooks.solvers import ConfiguredSolvers
+from pytest_nel.hooks.state import BenchmarkRun, Run
+from pytest_nel.records.files import write_plan
+
+_WIDE = ("session", "package", "module")
+
+
+def begin(run: Run, session: pytest.Session) -> None:
+    """Start everything, once; called in the set-up of the first item."""
+    if run.engine is not None:
+        return
+    if run.stop is not None:
+        pytest.skip(f"not run: {run.stop.text}")
+    try:
+        _begin(run)
+    except NelError as error:
+        run.stop = StopReason(str(error), fatal=True)
+        session.shouldstop = run.stop.text
+        pytest.skip(f"not run: {error}")
+    except Exception as error:
+        run.stop = StopReason(f"the run could not begin: {error}", fatal=True)
+        session.shouldstop = run.stop.text
+        raise
+
+
+def _begin(run: Run) -> None:
+    benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
+    run.directory.mkdir(parents=True, exist_ok=True)
+    write_snapshot(run)
+    parts = run.parts = _parts(run)
+    engine = run.engine = Engine(
+        run.directory,
+        parts,
+        writer=run.worker.id if run.worker else "main",
+        meta=run.facts(),
+        max_consecutive=run.options.get("max-consecutive-unscored", MAX_CONSECUTIVE_UNSCORED),
+    )
+    for bench in benches:
+        if bench.service is not None:
+            parts.plan_limit(bench.service, bench.plan.config.max_concurrent)
+    for bench in benches:
+        if bench.service is not None:
+            run.solvers.prepare(bench.plan, bench.endpoint_type, parts)
+    for bench in benches:
+        solver = _solver(run, bench)
+        write_plan(run.directory / bench.plan.id, _plan_json(bench, solver))
+        engine.add(bench.plan, solver)
+    limit, window = limits(run, benches)
+    engine.start(run.order, limit=limit, window=window)
+
+
+def _parts(run: Run) -> Parts:
+    given = {name: Endpoint(**facts) for name, facts in run.endpoints.items()}
+    return Parts(
+        run.services,
+        log_dir=run.directory / "logs",
+        given=given,
+        share=run.worker.shards if run.worker else 1,
+    )
+
+
+def _plan_json(bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
+    facts = bench.plan.as_json()
+    config = facts["config"]
+    kind = type(solver)
+    identity = config["solver"]
+    if not isinstance(solver, ConfiguredSolvers):
+        identity = {"class": f"{kind.__module__}.{kind.__qualname__}", "configured": identity}
+    facts["fingerprint"] = {**facts["fingerprint"], "solver": digest(identity)}
+    facts["suite"] = bench.suite
+    return facts
+
+
+def _solver(run: Run, bench: BenchmarkRun) -> Solver:
+    """The benchmark's ``nel_solver`` as its directory's conftest.py files define it."""
+    carrier: Any = pytest.Function.from_parent(
+        bench.node, name="nel_solver of this benchmark", callobj=_wants_a_solver
+    )
+    definitions = carrier._fixtureinfo.name2fixturedefs  # noqa: SLF001 - the scope is told nowhere else
+    scope = definitions["nel_solver"][-1].scope
+    if scope not in _WIDE:
+        msg = (
+            f"fixture nel_solver has scope {scope!r}: one solver serves all attempts, so declare "
+            'it with @pytest.fixture(scope="session")'
+        )
+        raise ConfigError(msg)
+    for name in carrier.fixturenames:
+        if name in definitions and definitions[name][-1].scope in _WIDE:
+            carrier._request.getfixturevalue(name)  # noqa: SLF001 - an Item has no request of its own
+    solver = carrier._request.getfixturevalue("nel_solver")  # noqa: SLF001 - as above
+    if solver is run.solvers and not run.solvers.knows(bench.plan):
+        raise ConfigError(NO_MODEL)
+    if not callable(getattr(solver, "solve", None)):
+        msg = (
+            "fixture nel_solver must return an object with `async def solve(seed, sandbox)`, "
+            f"got {type(solver).__name__}"
+        )
+        raise ConfigError(msg)
+    return solver  # type: ignore[no-any-return]  # has solve(), as just seen
+
+
+def _wants_a_solver(nel_solver: Solver) -> None:
+    """The signature through which pytest finds the fixture that holds here."""
+
+
+def limits(run: Run, benches: Sequence[BenchmarkRun]) -> tuple[int, int]:
+    """(attempts at once, window) of this process.
+
+    Twice C at once: an attempt that waits before a retry must not keep a request from being
+    sent; the endpoint's own limit still holds C.
+    """
+    shards = run.worker.shards if run.worker else 1
+    concurrent = max(math.ceil(bench.plan.config.max_concurrent / shards) for bench in benches)
+    stops_early = bool(run.config.getoption("maxfail")) or bool(
+        run.config.getoption("stepwise", default=False)
+    )
+    wanted = [bench.plan.config.window for bench in benches]
+    if stops_early and not any(wanted):
+        window = concurrent
+    else:
+        window = max(math.ceil(bench.plan.window / shards) for bench in benches)
+    return min(2 * concurrent, max(window, 1)), window
+
+
+def told_to_stop(run: Run) -> bool:
+    """Whether the controller wants this worker to stop; looks four times a second at most."""
+    now = time.monotonic()
+    if now < run.next_look:
+        return False
+    run.next_look = now + 0.25
+    return run.stop_file.exists()
+
+
+def tick(run: Run) -> None:
+    """Called while an item waits: the progress line moves on, a worker hears of a stop."""
+    if run.worker is not None and run.engine is not None and told_to_stop(run):
+        run.engine.stop("the session was stopped")
+    for call in run.on_tick:
+        call()
+
+
+def end(run: Run) -> None:
+    """Stop sending, close everything. What is in flight gets a short grace."""
+    if run.engine is not None:
+        run.engine.close()
+
+
+def mine(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items this process runs: a worker's every n-th, so that all end together."""
+    if run.worker is None:
+        return list(items)
+    if run.worker.only is not None:
+        return [items[index] for index in run.worker.only]
+    return list(items[run.worker.shard :: run.worker.shards])

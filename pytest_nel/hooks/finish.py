@@ -1,0 +1,154 @@
+"""The end of a session: engine down, bundles written, checks decided, exit status set."""
+
+import json
+import shutil
+from collections import Counter
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from pytest_nel.core.keys import safe_name
+from pytest_nel.engine.guard import StopReason
+from pytest_nel.gate.health import Check, health
+from pytest_nel.gate.verdict import Exit, worst
+from pytest_nel.hooks.engine import end
+from pytest_nel.hooks.state import ERROR_MARK, Run
+from pytest_nel.records.files import Derived, derive, planned
+
+
+class Finish:
+    """Counts reports as they come; decides when the session is over."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._failed: Counter[str] = Counter()
+        self._seen = 0
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember whether a collection error was ours: a mistake of the user, exit 4."""
+        if report.failed and ERROR_MARK in str(report.longrepr):
+            self._run.config_error = True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Sort failures: ordinary tests, strictness, attempts without a score."""
+        nel = getattr(report, "nel", None)
+        if nel is not None and "check" in nel:
+            return
+        if report.when == "???":
+            self._seen += 1
+        if not report.failed or hasattr(report, "wasxfail"):
+            return
+        if nel is None:
+            self._failed["ordinary"] += 1
+        elif nel["outcome"] == "unscored":
+            self._failed["unscored"] += 1
+        else:
+            self._failed["strict"] += 1
+
+    def pytest_runtest_logfinish(self) -> None:
+        """An item has reported everything."""
+        self._seen += 1
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Send nothing more, at once; the rest waits for the end of the session."""
+        del excinfo
+        if self._run.engine is not None:
+            self._run.engine.stop("interrupted")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Close, derive, decide."""
+        run = self._run
+        end(run)
+        if run.role == "worker":
+            self._hand_over(session)
+            return
+        if session.config.option.collectonly:
+            self._clean_quick()
+        else:
+            self._derive(session)
+        code = self._code(session, int(exitstatus))
+        if run.derived:
+            self._report_checks(session, code)
+        session.exitstatus = code
+
+    def _hand_over(self, session: pytest.Session) -> None:
+        stop = self._run.stop
+        output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
+        output["nel"] = {"stop": None if stop is None else [stop.text, stop.fatal]}
+
+    def take_over(self, given: dict[str, Any]) -> None:
+        """What a worker handed over when it ended."""
+        if given["stop"] is not None and self._run.stop is None:
+            text, fatal = given["stop"]
+            self._run.stop = StopReason(text, fatal)
+
+    def _clean_quick(self) -> None:
+        if self._run.quick is not None:
+            shutil.rmtree(self._run.directory, ignore_errors=True)
+
+    def _derive(self, session: pytest.Session) -> None:
+        run = self._run
+        facts = run.facts() | {
+            "sdk_version": version("pytest-nel"),
+            "complete": self._ended(session),
+        }
+        for directory in planned(run.directory):
+            derived = derive(directory, facts)
+            run.derived.append(derived)
+            run.checks.append(self._health(derived, session))
+
+    def _ended(self, session: pytest.Session) -> bool:
+        stopped = session.shouldstop or session.shouldfail or self._run.stop
+        return not stopped and session.exitstatus in {0, 1}
+
+    def _health(self, derived: Derived, session: pytest.Session) -> Check:
+        plan = derived.plan
+        check_id = f"{plan['suite']}::{safe_name(plan['benchmark'])}::health"
+        limit = plan["config"]["max_unscored"]
+        return health(check_id, derived.bundle, limit=limit, ended=self._ended(session))
+
+    def _code(self, session: pytest.Session, exitstatus: int) -> int:
+        run = self._run
+        codes = {int(check.code) for check in run.checks}
+        if self._failed["ordinary"] or self._failed["strict"]:
+            codes.add(Exit.NO_GO)
+        if run.stop is not None:
+            codes.add(Exit.USAGE if run.stop.fatal else Exit.INCOMPLETE)
+        elif run.config_error:
+            codes.add(Exit.USAGE)
+        elif exitstatus == Exit.INTERRUPTED and not self._stopped_by_failures(session):
+            codes.add(Exit.INTERRUPTED)
+        if exitstatus not in {Exit.GO, Exit.NO_GO, Exit.INTERRUPTED}:
+            codes.add(exitstatus)
+        if self._ended(session) and self._seen < session.testscollected:
+            codes.add(Exit.INTERNAL)
+        return worst(codes or {Exit.GO})
+
+    def _stopped_by_failures(self, session: pytest.Session) -> bool:
+        """Whether ``-x`` under xdist ended the session: it says interrupted, nobody was."""
+        return bool(session.config.getoption("maxfail")) and sum(self._failed.values()) > 0
+
+    def _report_checks(self, session: pytest.Session, code: int) -> None:
+        run = self._run
+        content = {"exit_code": code, "checks": [check.as_json() for check in run.checks]}
+        path = run.directory / "checks.json"
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        for check in run.checks:
+            session.config.hook.pytest_runtest_logreport(report=_check_report(check))
+
+
+def _check_report(check: Check) -> pytest.TestReport:
+    outcome: Any = {"passed": "passed", "failed": "failed", "open": "skipped"}[check.status]
+    path, _, name = check.id.partition("::")
+    longrepr: Any = {"passed": None, "failed": check.reason}.get(
+        check.status, (path, None, f"Skipped: {check.reason}")
+    )
+    report = pytest.TestReport(
+        check.id, (path, None, name), {name: 1}, outcome, longrepr, "call", user_properties=[]
+    )
+    report.nel = {"check": check.as_json()}  # type: ignore[attr-defined]  # ours
+    return report
+
+

@@ -1,0 +1,25 @@
+"""Fixtures that a conftest.py may override for the benchmarks below it."""
+
+import pytest
+
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.protocols import Solver
+from pytest_nel.hooks.state import run_key
+from pytest_nel.http.client import ModelClient
+
+
+@pytest.fixture(scope="session")
+def nel_solver(pytestconfig: pytest.Config) -> Solver:
+    """Answer problems as the suite or the command line configures; override to bring your own."""
+    return pytestconfig.stash[run_key].solvers
+
+
+@pytest.fixture(scope="session")
+def nel_model(pytestconfig: pytest.Config) -> ModelClient:
+    """The client of the run's only model endpoint, for solvers of your own."""
+    run = pytestconfig.stash[run_key]
+    if run.parts is None or len(run.services) != 1:
+        names = ", ".join(run.services) or "none"
+        msg = f"nel_model needs a run with one model service; this one has: {names}"
+        raise ConfigError(msg)
+    return run.parts.client(next(iter(run.services)))

@@ -1,0 +1,84 @@
+"""One item per attempt: a view of it. The attempt itself runs on the engine, ahead of the item."""
+
+from typing import Any
+
+import pytest
+
+from pytest_nel.core.errors import RunStopped
+from pytest_nel.core.keys import item_name
+from pytest_nel.core.types import AttemptKey
+from pytest_nel.hooks.engine import begin, tick, told_to_stop
+from pytest_nel.hooks.state import BenchmarkRun, run_key
+from pytest_nel.records.record import StepRecord
+
+UNSET = -1
+
+
+class AttemptItem(pytest.Item):
+    """``bench_capitals.py::capitals[0-r0]``.
+
+    A plain Item, not a Function: a hundred thousand of them are collected in seconds. Fixtures
+    are resolved once per benchmark (hooks/engine.py).
+    """
+
+    bench: BenchmarkRun
+    key: AttemptKey
+    position: int
+    record: StepRecord | None
+
+    @classmethod
+    def for_attempt(cls, bench: BenchmarkRun, key: AttemptKey) -> "AttemptItem":
+        """Build the item of an attempt."""
+        name = item_name(bench.label, key.problem_idx, key.repeat)
+        item: AttemptItem = cls.from_parent(bench.node, name=name)
+        item.bench = bench
+        item.key = key
+        item.position = UNSET
+        item.record = None
+        return item
+
+    @property
+    def location(self) -> tuple[str, int | None, str]:  # type: ignore[override]
+        """As pytest's, without asking the file system for each item."""
+        path, line = self.bench.location
+        return path, line, self.name
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """Where the benchmark stands."""
+        return self.path, self.bench.location[1], self.name
+
+    def setup(self) -> None:
+        """Start the engine with the first item of the session."""
+        begin(self.config.stash[run_key], self.session)
+
+    def runtest(self) -> None:
+        """Take this attempt's record, waiting for it if need be."""
+        try:
+            fetch(self)
+        except RunStopped as stopped:
+            pytest.skip(f"not run: {stopped}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Our own errors are their message; anything else is a bug and keeps its traceback."""
+        return super().repr_failure(excinfo, style)
+
+
+def fetch(item: AttemptItem) -> StepRecord:
+    """The attempt's record; a second request repeats only what had no score.
+
+    Raises:
+        RunStopped: The run ended before the attempt was made.
+    """
+    if item.record is not None and item.record.scored.outcome != "unscored":
+        return item.record
+    run = item.config.stash[run_key]
+    assert run.engine is not None
+    if run.worker is not None and told_to_stop(run):
+        item.session.shouldstop = "stopped by the controller"
+        run.engine.stop("the session was stopped")
+    item.record = run.engine.result(item.position, lambda: tick(run))
+    reason = run.engine.stop_reason
+    if reason is not None and run.stop is None:
+        run.stop = reason
+        item.session.shouldstop = reason.text
+    return item.record

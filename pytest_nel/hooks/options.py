@@ -1,0 +1,201 @@
+"""Every option and ini, in one table; command line > environment > ini > default."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pytest
+
+SHOWS = ("wrong", "unparsed", "unscored", "all")
+
+
+class Option(NamedTuple):
+    """One row: ``--nel-<name>`` and the ini ``nel_<name>``."""
+
+    name: str
+    kind: Callable[[str], Any]
+    metavar: str
+    help: str
+    env: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """``--nel-model-url``."""
+        return f"--nel-{self.name}"
+
+    @property
+    def dest(self) -> str:
+        """``nel_model_url``; the ini has the same name."""
+        return "nel_" + self.name.replace("-", "_")
+
+
+def _number(kind: type[int] | type[float], low: float, *, above: bool = False) -> Any:
+    def parse(text: str) -> int | float:
+        word = "an integer" if kind is int else "a number"
+        bound = f"> {low:g}" if above else f">= {low:g}"
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        fits = value is not None and (value > low if above else value >= low)
+        if not fits or value == float("inf"):
+            msg = f"expected {word} {bound}, got {text!r}"
+            raise argparse.ArgumentTypeError(msg)
+        assert value is not None
+        return value
+
+    return parse
+
+
+def _seed(text: str) -> int | str:
+    if text.strip().lower() in {"none", "null"}:
+        return "none"
+    try:
+        return int(text)
+    except ValueError:
+        msg = f"expected an integer, or none for the dataset's order, got {text!r}"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def _show(text: str) -> str:
+    if text not in SHOWS:
+        msg = f"expected one of {', '.join(SHOWS)}, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def _truth(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in {"true", "yes", "on", "1", "false", "no", "off", "0"}:
+        msg = f"expected true or false, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return word in {"true", "yes", "on", "1"}
+
+
+OPTIONS = (
+    Option("bench", str, "NAME", "Measure this benchmark: a built-in's name, file.py or file.py:name"),
+    Option("model", str, "MODEL", "Serve a model in the run: demo, or the path of a .gguf file"),
+    Option("model-url", str, "URL", "OpenAI-compatible endpoint", ("NEMO_MODEL_URL",)),
+    Option("model-id", str, "ID", "Model name to ask the endpoint for", ("NEMO_MODEL_ID",)),
+    Option(
+        "api-key-env",
+        str,
+        "NAME",
+        "Environment variable that holds the API key (default: NEMO_API_KEY, NVIDIA_API_KEY)",
+    ),
+    Option("repeats", _number(int, 1), "N", "Attempts per problem (default: 1)"),
+    Option("max-problems", _number(int, 1), "N", "Take only N problems, after shuffling"),
+    Option("max-concurrent", _number(int, 1), "C", "Requests in flight per endpoint (default: 32)"),
+    Option(
+        "window",
+        _number(int, 1),
+        "W",
+        "Attempts begun and not yet reported (default: max(16 C, 1024), C under -x/--maxfail)",
+    ),
+    Option("temperature", _number(float, 0), "T", "Sampling temperature (default: the server's)"),
+    Option("max-tokens", _number(int, 1), "N", "Longest answer in tokens (default: the server's)"),
+    Option("system-prompt", str, "TEXT", "System prompt, instead of the benchmark's own"),
+    Option("timeout", _number(float, 0, above=True), "S", "Seconds for one request (default: 600)"),
+    Option("output-dir", str, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"),
+    Option("shuffle-seed", _seed, "SEED", "Order of the problems, or none (default: 42)"),
+    Option("max-unscored", _number(int, 0), "N", "Attempts that may lack a score (default: 0)"),
+    Option(
+        "max-consecutive-unscored",
+        _number(int, 1),
+        "N",
+        "Stop after so many attempts in a row without a score (default: 20)",
+    ),
+    Option("show", _show, "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
+)
+STRICT = Option("strict", _truth, "", "Wrong and unparsed answers fail their item")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Resolved options.
+
+    Attributes:
+        given: From the command line; these override a suite's own values.
+        fallback: From environment and ini; used where no suite says otherwise.
+    """
+
+    given: dict[str, Any]
+    fallback: dict[str, Any]
+
+    def get(self, name: str, default: Any = None) -> Any:  # Any: each option has its own type
+        """Value of ``name`` (``model-url``), wherever it comes from."""
+        return self.given.get(name, self.fallback.get(name, default))
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare all of it."""
+    group = parser.getgroup("nel", "LLM benchmarks (pytest-nel)")
+    for option in OPTIONS:
+        group.addoption(
+            option.flag,
+            dest=option.dest,
+            type=option.kind,
+            metavar=option.metavar,
+            default=None,
+            help=option.help,
+        )
+        parser.addini(option.dest, f"Default of {option.flag}", default=None)
+    group.addoption(STRICT.flag, dest=STRICT.dest, action="store_true", default=None, help=STRICT.help)
+    parser.addini(STRICT.dest, f"Default of {STRICT.flag}", default=None)
+    parser.addini(
+        "nel_files",
+        "Globs of Python files searched for benchmarks in directories (default: bench_*.py)",
+        type="args",
+        default=[],
+    )
+
+
+def resolve(config: pytest.Config, getenv: Callable[[str], str | None]) -> Options:
+    """Read all options.
+
+    Raises:
+        pytest.UsageError: An ini or environment value is malformed.
+    """
+    given: dict[str, Any] = {}
+    fallback: dict[str, Any] = {}
+    for option in (*OPTIONS, STRICT):
+        value = config.getoption(option.dest, None)
+        if value is not None:
+            given[option.name] = value
+            continue
+        found = _fallback(config, option, getenv)
+        if found is not None:
+            fallback[option.name] = found
+    return Options(given, fallback)
+
+
+def _fallback(
+    config: pytest.Config, option: Option, getenv: Callable[[str], str | None]
+) -> Any:  # Any: each option has its own type
+    sources: Sequence[tuple[str, str | None]] = [(name, getenv(name)) for name in option.env]
+    sources = [*sources, (f"ini {option.dest}", config.getini(option.dest))]
+    for source, text in sources:
+        if not text:
+            continue
+        try:
+            return option.kind(text)
+        except argparse.ArgumentTypeError as error:
+            msg = f"{source}: {error}"
+            raise pytest.UsageError(msg) from None
+    return None
+
+
+def bench_globs(config: pytest.Config) -> list[str]:
+    """Patterns of benchmark files; the default applies only where pytest-nel was asked for."""
+    globs: list[str] = config.getini("nel_files")
+    return globs or (["bench_*.py"] if asked_for(config) else [])
+
+
+def asked_for(config: pytest.Config) -> bool:
+    """Whether this run wants us: ``-p nel``, an option of ours, or a suite file by name."""
+    if "nel" in (config.getoption("plugins", None) or []):
+        return True
+    if any(config.getoption(option.dest, None) is not None for option in (*OPTIONS, STRICT)):
+        return True
+    return any(str(arg).partition("::")[0].endswith(".nel.yaml") for arg in config.args)

@@ -1,0 +1,115 @@
+"""A short runtest protocol for items between siblings, when there are many.
+
+pytest's own protocol costs half a millisecond per item, mostly for capturing, logging and fault
+handling around three phases of which two are empty here. Items whose neighbours on both sides
+belong to the same file need no set-up and no teardown of their own, so their reports can be
+made directly; every reporting hook still sees them. The first and last item of a file, small
+runs, and runs with a plugin or option that acts inside the phases take pytest's own way.
+"""
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from pytest_nel.core.errors import RunStopped
+from pytest_nel.hooks.engine import mine
+from pytest_nel.hooks.item import AttemptItem, fetch
+from pytest_nel.hooks.outcome import LETTERS_UP_TO, dress
+from pytest_nel.hooks.state import run_key
+
+_INSIDE = ("setup", "call", "teardown", "makereport", "protocol")
+_KNOWN = ("_pytest.", "xdist.", "pytest_nel.", "pytest_asyncio", "anyio.", "_hypothesis_pytestplugin")
+_ACTING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fix the order of this process's attempts: after selection, before the first call."""
+    run = session.config.stash[run_key]
+    if run.role == "controller" or session.config.option.collectonly:
+        return
+    attempts = [item for item in mine(run, session.items) if isinstance(item, AttemptItem)]
+    for position, item in enumerate(attempts):
+        item.position = position
+    run.order = [item.key for item in attempts]
+    many = len(run.order) > LETTERS_UP_TO
+    run.short_protocol = many and _nobody_acts_inside(attempts[0])
+
+
+def _nobody_acts_inside(item: pytest.Item) -> bool:
+    if any(item.config.getoption(name, default=False) for name in _ACTING):
+        return False
+    for phase in _INSIDE:
+        caller: Any = getattr(item.ihook, f"pytest_runtest_{phase}")
+        for implementation in caller.get_hookimpls():
+            module = implementation.function.__module__ or ""
+            if not module.startswith(_KNOWN):
+                return False
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Note whose set-up is in force, and let go of the record when all have seen it."""
+    run = item.config.stash[run_key]
+    try:
+        return (yield)
+    finally:
+        run.set_up = item.parent if nextitem is not None else None
+        if isinstance(item, AttemptItem) and item.record is not None:
+            item.record = None
+
+
+class ShortProtocol:
+    """The implementation that takes over between siblings; registered beside the wrapper above."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """Report the attempt directly, where that is the same as pytest's own way."""
+        run = item.config.stash[run_key]
+        if not run.short_protocol or not isinstance(item, AttemptItem):
+            return None
+        if run.engine is None or run.set_up is not item.parent:
+            return None
+        if nextitem is None or nextitem.parent is not item.parent:
+            return None
+        return _report(item)
+
+
+def _report(item: AttemptItem) -> bool:
+    hook, nodeid, location = item.ihook, item.nodeid, item.location
+    hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+    start = time.time()
+    outcome: Any = "passed"
+    longrepr: Any = None
+    try:
+        fetch(item)
+    except RunStopped as stopped:
+        outcome, longrepr = "skipped", (str(item.path), None, f"Skipped: not run: {stopped}")
+    stop = time.time()
+    for when in ("setup", "call", "teardown"):
+        called = when == "call"
+        report = pytest.TestReport(
+            nodeid,
+            location,
+            {item.name: 1},
+            outcome if called else "passed",
+            longrepr if called else None,
+            when,  # type: ignore[arg-type]  # one of the three literals
+            duration=0.0,
+            start=start,
+            stop=stop,
+            user_properties=list(item.user_properties),
+        )
+        if called and outcome == "passed":
+            dress(report, item)
+            item.user_properties = list(report.user_properties)
+        hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+    return True

@@ -1,0 +1,123 @@
+"""Makes a pytest session a nel run: registers the hooks, settles the run directory."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.config.snapshot import write_suite
+from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.engine.run import refuse_used
+from pytest_nel.hooks import fixtures, outcome, protocol
+from pytest_nel.hooks.finish import Finish
+from pytest_nel.hooks.junit import Junit
+from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
+from pytest_nel.hooks.options import resolve
+from pytest_nel.hooks.snapshot import SUITE_FILE, header
+from pytest_nel.hooks.state import Role, Run, Worker, run_key
+from pytest_nel.hooks.terminal import Terminal
+from pytest_nel.hooks.xdist import Distribution
+from pytest_nel.records.files import utc_now
+
+RESULTS = "eval_results"
+
+
+def activate(config: pytest.Config) -> Run:
+    """Register our hooks once and return the run's state.
+
+    Raises:
+        pytest.UsageError: An option contradicts another or cannot be used here.
+    """
+    if run_key in config.stash:
+        return config.stash[run_key]
+    options = resolve(config, getenv)
+    role = _role(config)
+    run = _worker_run(config, options) if role == "worker" else _new_run(config, options, role)
+    config.stash[run_key] = run
+    _register(run)
+    if run.quick is not None and role != "worker":
+        _begin_quick(run)
+    return run
+
+
+def _register(run: Run) -> None:
+    finish = Finish(run)
+    plugins: dict[str, object] = {
+        "fixtures": fixtures,
+        "outcome": outcome,
+        "protocol": protocol,
+        "short-protocol": protocol.ShortProtocol(),
+        "finish": finish,
+        "terminal": Terminal(run),
+        "junit": Junit(run),
+    }
+    if run.role == "controller":
+        plugins["distribution"] = Distribution(run, finish)
+    for name, plugin in plugins.items():
+        run.config.pluginmanager.register(plugin, f"nel-{name}")
+
+
+def _role(config: pytest.Config) -> Role:
+    if hasattr(config, "workerinput"):
+        return "worker"
+    distributed = config.getoption("dist", "no") != "no" and config.getoption("tx", None)
+    return "controller" if distributed else "single"
+
+
+def _new_run(config: pytest.Config, options: Any, role: Role) -> Run:
+    output = suite_output(config)
+    run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
+    if (fixed := options.get("output-dir")) is not None:
+        directory = Path(fixed)
+    elif output is not None:
+        directory = Path(output.dir) / run_id if output.timestamped else Path(output.dir)
+    else:
+        directory = Path(RESULTS) / run_id
+    directory = config.invocation_params.dir / directory
+    if not config.option.collectonly:
+        try:
+            refuse_used(directory)
+        except NelError as error:
+            raise pytest.UsageError(str(error)) from None
+    run = Run(config, options, role, run_id, directory, utc_now())
+    if output is not None:
+        run.progress_interval = output.progress_interval
+    return run
+
+
+def _worker_run(config: pytest.Config, options: Any) -> Run:
+    given = config.workerinput.get("nel")  # type: ignore[attr-defined]  # xdist sets it
+    if given is None:
+        msg = (
+            "benchmarks were found by a worker, but the controller does not know this as a "
+            "measuring run: name the files on the command line or add -p nel"
+        )
+        raise pytest.UsageError(msg)
+    run = Run(
+        config, options, "worker", given["run_id"], Path(given["directory"]), given["timestamp"]
+    )
+    worker_id: str = config.workerinput["workerid"]  # type: ignore[attr-defined]
+    run.worker = Worker(worker_id, given["shard"], given["shards"], given["only"])
+    run.endpoints = given["endpoints"]
+    return run
+
+
+def _begin_quick(run: Run) -> None:
+    """Write the suite file of quick mode and collect that instead of the command line's paths."""
+    config = run.config
+    if config.args_source == config.ArgsSource.ARGS:
+        msg = "--nel-bench runs one benchmark: give it without files, or name the files alone"
+        raise pytest.UsageError(msg)
+    try:
+        raw = suite_for(str(run.quick), run.options)
+        if not raw["services"]:
+            raise ConfigError(NO_MODEL)
+        run.directory.mkdir(parents=True, exist_ok=True)
+        path = run.directory / SUITE_FILE
+        write_suite(raw, path, header=header(run))
+    except NelError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.args[:] = [str(path)]

@@ -1,0 +1,147 @@
+"""The run's state: one object in ``config.stash``, no globals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pytest
+
+from pytest_nel.config.schema import PluginSpec
+from pytest_nel.core.types import AttemptKey
+from pytest_nel.engine.guard import StopReason
+from pytest_nel.engine.plan import BenchmarkPlan
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.session import Engine
+from pytest_nel.gate.health import Check
+from pytest_nel.hooks.options import Options
+from pytest_nel.hooks.solvers import ConfiguredSolvers
+from pytest_nel.records.files import Derived
+
+Role: TypeAlias = Literal["single", "controller", "worker"]
+
+ERROR_MARK = "pytest-nel: "
+"""Begins every collection error of ours, so that the controller knows it again."""
+
+
+@dataclass(slots=True)
+class BenchmarkRun:
+    """A collected benchmark.
+
+    Attributes:
+        plan: What is attempted.
+        label: Its name in node ids.
+        suite: Node id of the file it stands in.
+        node: The collector its items hang on.
+        service: Its service's name, or None where a fixture brings the solver.
+        endpoint_type: chat or completions, as the benchmark wants.
+        location: (path, line) shown in reports.
+    """
+
+    plan: BenchmarkPlan
+    label: str
+    suite: str
+    node: pytest.Collector
+    service: str | None
+    endpoint_type: str
+    location: tuple[str, int | None]
+
+
+@dataclass(slots=True)
+class Worker:
+    """What a worker got from the controller.
+
+    Attributes:
+        id: ``gw0``.
+        shard: Which part of the items is ours.
+        shards: How many parts there are.
+        only: Item indices to run, when a predecessor has done the others.
+    """
+
+    id: str
+    shard: int
+    shards: int
+    only: list[int] | None = None
+
+
+@dataclass
+class Run:
+    """Everything the hooks share.
+
+    Attributes:
+        config: pytest's.
+        options: Resolved options.
+        role: single process, controller or worker.
+        id: The run's id, the same in every process.
+        directory: The run's directory; nothing is in it before the run begins.
+        timestamp: When the run began, ISO 8601 in UTC.
+        worker: Set in a worker.
+        progress_interval: Seconds between progress lines where there is no terminal.
+        services: Declared services by name, as written (keys are references).
+        benchmarks: By plan id, in collection order.
+        order: The attempts of this process, in the order pytest will ask for them.
+        engine: Running, or None.
+        parts: Services and clients of this process.
+        solvers: The configured solvers; what ``nel_solver`` returns by default.
+        on_tick: Called while an item waits.
+        endpoints: Endpoints the controller has started, as plain objects.
+        letters: Whether items print letters; with many, progress lines stand instead.
+        short_protocol: Whether items between siblings may skip pytest's own protocol.
+        set_up: The collector whose set-up is in force.
+        next_look: When a worker looks for a stop next.
+        stop: Why the run gave up early.
+        reported: Items whose report arrived.
+        foreign_failures: Failed tests that are not ours.
+        strict_failures: Wrong answers failed by ``strict``.
+        config_error: A collection error of ours was seen.
+        derived: Files and bundles, when the run is over.
+        checks: Decisions, when the run is over.
+    """
+
+    config: pytest.Config
+    options: Options
+    role: Role
+    id: str
+    directory: Path
+    timestamp: str
+    worker: Worker | None = None
+    progress_interval: float = 30.0
+    services: dict[str, PluginSpec] = field(default_factory=dict)
+    benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)
+    order: Sequence[AttemptKey] = ()
+    engine: Engine | None = None
+    parts: Parts | None = None
+    solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
+    on_tick: list[Callable[[], None]] = field(default_factory=list)
+    endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
+    letters: bool = True
+    short_protocol: bool = False
+    set_up: object = None
+    next_look: float = 0.0
+    stop: StopReason | None = None
+    reported: int = 0
+    foreign_failures: int = 0
+    strict_failures: int = 0
+    config_error: bool = False
+    derived: list[Derived] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def quick(self) -> str | None:
+        """The benchmark of quick mode."""
+        name: str | None = self.options.given.get("bench")
+        return name
+
+    @property
+    def stop_file(self) -> Path:
+        """Its existence tells workers to stop."""
+        return self.directory / ".stop"
+
+    def facts(self) -> dict[str, Any]:
+        """What every bundle says about the run."""
+        return {"run_id": self.id, "timestamp": self.timestamp}
+
+
+run_key = pytest.StashKey[Run]()

@@ -1,0 +1,201 @@
+"""What people see: a header, live progress, one summary section."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_nel.hooks.outcome import LETTERS_UP_TO
+from pytest_nel.hooks.state import BenchmarkRun, Run
+from pytest_nel.records.files import Derived
+from pytest_nel.reports.progress import Flow, Progress, progress_line
+from pytest_nel.reports.summary import Line, category_line, note_lines, shown_record, summary_lines
+
+_TTY_EVERY = 0.2
+_SHOWN_AT_MOST = 50
+
+
+class Terminal:
+    """Progress while items run, the summary when they are done."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._config = run.config
+        self._parts: dict[str, Progress] = {}
+        self._began = time.monotonic()
+        self._next = 0.0
+        self._live = False
+        run.on_tick.append(self._refresh)
+
+    # -- before ------------------------------------------------------------------------------
+
+    @property
+    def _reporter(self) -> Any:  # Any: pytest's TerminalReporter, whose module is private
+        return self._config.pluginmanager.getplugin("terminalreporter")
+
+    @property
+    def _interval(self) -> float:
+        tty = self._reporter is not None and self._reporter.isatty
+        return _TTY_EVERY if tty else self._run.progress_interval
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Say what will be measured, at what, with which limits."""
+        run = self._run
+        planned = [plan_line(run, bench) for bench in run.benchmarks.values()]
+        if run.role == "single":
+            verbose = self._config.get_verbosity() > 0
+            tty = self._reporter is not None and self._reporter.isatty
+            run.letters = verbose or (len(items) <= LETTERS_UP_TO and not tty)
+            for bench in run.benchmarks.values():
+                chosen = sum(key.benchmark == bench.plan.id for key in run.order)
+                self._part(bench.plan.id, chosen, bench.plan.repeats)
+        if planned and not self._config.option.collectonly:
+            planned.append(f"nel: results in {shown_path(run.directory, self._config)}")
+        return planned
+
+    def _part(self, name: str, total: int = 0, repeats: int = 1) -> Progress:
+        if name not in self._parts:
+            self._parts[name] = Progress(name, total, time.monotonic(), repeats)
+        return self._parts[name]
+
+    # -- during ------------------------------------------------------------------------------
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a measured attempt; show the count now and then."""
+        nel = getattr(report, "nel", None)
+        if nel is None or "check" in nel:
+            self._drop(report, nel)
+            return
+        if report.when == "call":
+            part = self._part(nel["benchmark"])
+            part.add(nel["outcome"], nel["reward"], nel["tokens"])
+            self._refresh()
+
+    def _drop(self, report: pytest.TestReport, nel: object) -> None:
+        """Set-up and teardown reports of thousands of attempts are kept for nobody."""
+        if nel is None and report.when == "teardown" and self._run.short_protocol:
+            reporter = self._reporter
+            if reporter is not None and report.passed and not self._config.option.durations:
+                reporter.stats.get("", []).clear()
+
+    def _refresh(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        first = self._next == 0.0
+        self._next = now + self._interval
+        reporter = self._reporter
+        if reporter is None or self._run.role == "worker" or self._config.get_verbosity() < 0:
+            return
+        text = progress_line(list(self._parts.values()), self._flow(), now)
+        if reporter.isatty and not self._run.letters:
+            self._rewrite(reporter, text)
+        elif not first and not reporter.isatty:
+            reporter.ensure_newline()
+            reporter.write_line(text)
+
+    def _rewrite(self, reporter: Any, text: str) -> None:
+        if not self._live:
+            reporter.ensure_newline()
+            self._live = True
+        width = max(20, self._config.get_terminal_writer().fullwidth - 1)
+        reporter.write(f"\r\x1b[K{text[:width]}", flush=True)
+
+    def _flow(self) -> Flow:
+        engine, parts = self._run.engine, self._run.parts
+        if engine is None or parts is None:
+            return Flow(in_flight=0)
+        stats = [client.stats for client in parts.clients]
+        return Flow(
+            in_flight=sum(stat.in_flight for stat in stats),
+            retrying=sum(stat.waiting_retry for stat in stats),
+            reason=next((stat.last_retry_reason for stat in stats if stat.waiting_retry), None),
+            ahead=engine.ahead,
+            tokens=sum(stat.prompt_tokens + stat.completion_tokens for stat in stats),
+        )
+
+    # -- after -------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Leave the live line on a line of its own."""
+        if self._live and self._reporter is not None:
+            self._reporter.write(f"\r\x1b[K")
+            self._live = False
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the summary section."""
+        run = self._run
+        if not run.derived:
+            if run.stop is not None:
+                terminalreporter.write_line(f"nel: {run.stop.text}", red=True)
+            return
+        terminalreporter.section("benchmarks")
+        for line in self._lines():
+            terminalreporter.write_line(line.text, **line.markup)
+
+    def _lines(self) -> Iterator[Line]:
+        run = self._run
+        bundles = [derived.bundle for derived in run.derived]
+        for derived in run.derived:
+            yield from self._shown(derived)
+        yield from summary_lines(bundles)
+        for derived in run.derived[:5]:
+            yield from category_line(derived.bundle)
+        for derived in run.derived:
+            yield from note_lines(derived.bundle, derived.problems)
+        for check in run.checks:
+            if check.status != "passed":
+                yield Line(f"{check.status.upper()} {check.id}: {check.reason}", {"red": True})
+        if run.stop is not None:
+            yield Line(f"stopped: {run.stop.text}", {"red": True})
+        yield Line(f"results: {shown_path(run.directory, self._config)}")
+
+    def _shown(self, derived: Derived) -> Iterator[Line]:
+        wanted = self._run.options.get("show") or ("wrong" if self._config.get_verbosity() > 1 else None)
+        if wanted is None:
+            return
+        outcomes = {"all": ("correct", "wrong", "unparsed", "unscored")}.get(wanted, (wanted,))
+        path = derived.directory / "results.jsonl"
+        shown = rest = 0
+        for number, row in enumerate(_rows(path), start=1):
+            if row["outcome"] not in outcomes:
+                continue
+            if shown == _SHOWN_AT_MOST:
+                rest += 1
+                continue
+            shown += 1
+            name = f"{derived.plan['benchmark']}[{row['problem_idx']}-r{row['repeat']}]"
+            yield from shown_record(row, name)
+            yield Line(f"  record:    {shown_path(path, self._config)} line {number}")
+        if rest:
+            yield Line(f"… and {rest:,} more: {shown_path(path, self._config)}")
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def shown_path(path: Path, config: pytest.Config) -> str:
+    """Relative to where pytest was called, where that is shorter."""
+    base = config.invocation_params.dir
+    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+
+
+def plan_line(run: Run, bench: BenchmarkRun) -> str:
+    """``nel: capitals: 5 problems × 2, model m at http://… , C=32``."""
+    plan = bench.plan
+    size = plan.facts["dataset_size"]
+    of = f" of {size:,}" if size != len(plan.problems) else ""
+    text = f"nel: {plan.id}: {len(plan.problems):,}{of} problems × {plan.repeats}"
+    spec = run.services.get(bench.service or "")
+    if spec is None:
+        return f"{text}, solver from fixture nel_solver"
+    model, url = spec.options.get("model"), spec.options.get("url")
+    where = f" at {str(url).partition('?')[0]}" if url else f" served here ({spec.type})"
+    return f"{text}, model {model}{where}, C={plan.config.max_concurrent}"

@@ -1,0 +1,128 @@
+"""Under ``-n``: what workers are told, what they hand back, who runs what."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from pytest_nel.config.load import load_suite
+from pytest_nel.config.schema import PluginSpec
+from pytest_nel.core.errors import NelError
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.hooks.finish import Finish
+from pytest_nel.hooks.models import override, suite_args, suite_for
+from pytest_nel.hooks.scheduling import ShardScheduling
+from pytest_nel.hooks.state import Run
+
+_STARTED_HERE = ("llama_cpp",)
+
+
+class Distribution:
+    """The controller's side."""
+
+    def __init__(self, run: Run, finish: Finish) -> None:
+        self._run = run
+        self._finish = finish
+        self._parts: Parts | None = None
+        self._scheduler: ShardScheduling | None = None
+        self._given = 0
+        self._orphans: list[int] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Start deployments before the workers exist; each is started once."""
+        run = self._run
+        if session.config.getoption("dist") == "each":
+            msg = "--dist each would measure every attempt once per worker: use another mode"
+            raise pytest.UsageError(msg)
+        if session.config.option.collectonly:
+            return
+        run.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self._start(self._services())
+        except NelError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def _services(self) -> dict[str, PluginSpec]:
+        run = self._run
+        specs: dict[str, Any] = {}
+        for path in suite_args(run.config):
+            raw = load_suite(path).raw
+            changed = raw if run.quick is not None else override(raw, run.options)
+            specs |= changed.get("services") or {}
+        if not specs:
+            specs = suite_for("x", run.options)["services"]
+        return {name: PluginSpec(**spec) for name, spec in specs.items()}
+
+    def _start(self, services: dict[str, PluginSpec]) -> None:
+        run = self._run
+        parts = self._parts = run.parts = Parts(services, log_dir=run.directory / "logs")
+        for name, spec in services.items():
+            if spec.type in _STARTED_HERE:
+                facts = asdict(parts.endpoint(name))
+                facts.pop("api_key")
+                facts["generation"] = dict(facts["generation"])
+                run.endpoints[name] = facts
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Hand over the run; a replacement worker gets its predecessor's shard."""
+        run = self._run
+        count = len(node.config.getoption("tx"))
+        only = None
+        if self._given < count:
+            shard = self._given
+            self._given += 1
+        else:
+            shard = self._orphans.pop(0) if self._orphans else 0
+            only = self._scheduler.left(shard) if self._scheduler else None
+        node.workerinput["nel"] = {
+            "run_id": run.id,
+            "directory": str(run.directory),
+            "timestamp": run.timestamp,
+            "shard": shard,
+            "shards": count,
+            "only": only,
+            "endpoints": run.endpoints,
+        }
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShardScheduling:
+        """Shards, whatever ``--dist`` says: looking ahead needs to know what is ours."""
+        self._scheduler = ShardScheduling(config, len(config.getoption("tx")))
+        return self._scheduler
+
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over what a worker says at its end; note the shard of one that died."""
+        if error:
+            self._orphans.append(node.workerinput["nel"]["shard"])
+        output = getattr(node, "workeroutput", None) or {}
+        if "nel" in output:
+            self._finish.take_over(output["nel"])
+        self._spread_stop()
+
+    def pytest_runtest_logreport(self) -> None:
+        """When the session is to stop, tell the workers: their queues already hold everything."""
+        self._spread_stop()
+
+    def _spread_stop(self) -> None:
+        session: Any = self._run.config.pluginmanager.getplugin("dsession")
+        stopping = self._run.stop is not None or getattr(session, "shouldstop", False)
+        if stopping and self._run.directory.is_dir():
+            self._run.stop_file.touch()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Interrupted: workers stop, too, and write what they have before we read it."""
+        del excinfo
+        if self._run.directory.is_dir():
+            self._run.stop_file.touch()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Runs before the bundles are made: wait for the workers, end the deployments."""
+        session: Any = self._run.config.pluginmanager.getplugin("dsession")
+        manager = getattr(session, "nodemanager", None)
+        if manager is not None:
+            manager.teardown_nodes()
+        self._run.stop_file.unlink(missing_ok=True)
+        if self._parts is not None:
+            self._parts.stop_services()

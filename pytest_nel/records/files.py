@@ -1,0 +1,230 @@
+"""The files of a benchmark's directory, derived from its journals in one streaming pass."""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from pytest_nel.core.errors import NelError
+from pytest_nel.core.keys import safe_name
+from pytest_nel.core.types import JsonObject
+from pytest_nel.records.bundle import bundle, failures, runtime
+from pytest_nel.records.journal import index_journals
+from pytest_nel.records.record import dumps, total_tokens
+from pytest_nel.records.tally import Tally
+
+PLAN = "plan.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What :func:`derive` made of a benchmark's journals.
+
+    Attributes:
+        directory: The benchmark's directory.
+        bundle: The object of its eval-*.json.
+        plan: The object of its plan.json.
+        problems: Journal lines that could not be read.
+        missing: Planned attempts without a judgement.
+    """
+
+    directory: Path
+    bundle: JsonObject
+    plan: JsonObject
+    problems: list[str]
+    missing: int
+
+
+def write_plan(directory: Path, plan: Mapping[str, Any]) -> None:
+    """Write plan.json; a second writer must bring the same plan.
+
+    Raises:
+        NelError: Another process of this run planned different problems.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    text = dumps(plan)
+    target = directory / PLAN
+    scratch = directory / f".{PLAN}.{os.getpid()}"
+    scratch.write_text(text, encoding="utf-8")
+    try:
+        os.link(scratch, target)
+    except FileExistsError:
+        if target.read_text(encoding="utf-8") != text:
+            msg = (
+                f"{directory.name}: two processes of this run loaded different data; "
+                "a dataset must be the same each time it is loaded"
+            )
+            raise NelError(msg) from None
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def read_plan(directory: Path) -> JsonObject:
+    """The object of ``plan.json``."""
+    plan: JsonObject = json.loads((directory / PLAN).read_text(encoding="utf-8"))
+    return plan
+
+
+def planned(run_dir: Path) -> list[Path]:
+    """The benchmark directories of a run, in name order."""
+    return sorted(path.parent for path in run_dir.glob(f"*/{PLAN}"))
+
+
+def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
+    """Read the journals, write results, trajectories, statistics and the bundle.
+
+    Every file is written beside its place and moved there whole, in the plan's order, so the
+    same records give the same bytes whoever solved them.
+    """
+    plan = read_plan(directory)
+    index = index_journals(directory / "journal")
+    tally = Tally()
+    with ExitStack() as stack:
+        results = stack.enter_context(_whole(directory / "results.jsonl"))
+        trajectories = stack.enter_context(_whole(directory / "trajectories.jsonl"))
+        for solved, scored in index.rows(_order(plan)):
+            tally.add(solved, scored)
+            results.write(dumps(result_row(solved, scored)) + "\n")
+            trajectories.write(dumps(trajectory_row(solved, scored)) + "\n")
+    result = bundle(tally, plan, run)
+    _write_json(directory / "runtime_stats.json", runtime(tally))
+    if tally.failures:
+        _write_json(directory / "failure_analysis.json", failures(tally))
+    for old in directory.glob("eval-*.json"):
+        old.unlink()
+    name = f"eval-{_stamp(run)}-{safe_name(plan['benchmark'])}.json"
+    _write_json(directory / name, result)
+    missing = result["n_planned"] - tally.attempted
+    return Derived(directory, result, plan, index.problems, missing)
+
+
+def _order(plan: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    return ((idx, repeat) for idx in plan["problems"] for repeat in range(plan["repeats"]))
+
+
+def result_row(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> JsonObject:
+    """One line of results.jsonl; ``reward`` is null exactly when the attempt is unscored."""
+    details = {**(solved.get("details") or {}), **(scored.get("details") or {})}
+    row: JsonObject = {
+        "problem_idx": solved["problem_idx"],
+        "repeat": solved["repeat"],
+        "problem_id": solved.get("problem_id", ""),
+        "outcome": scored["outcome"],
+        "reward": scored.get("reward"),
+        "scorer_rewards": {},
+        "prompt": solved.get("prompt", ""),
+        "model_response": solved.get("response", ""),
+        "extracted_answer": scored.get("extracted"),
+        "expected_answer": solved.get("expected_answer", ""),
+        "scoring_details": details,
+        "metadata": {**(solved.get("seed_metadata") or {}), **(scored.get("metadata") or {})},
+        "tokens": total_tokens(solved),
+        "latency_ms": solved.get("latency_ms"),
+        "finish_reason": solved.get("finish_reason"),
+    }
+    for name in ("reasoning", "response_chars", "trajectory"):
+        if name in solved:
+            row[name] = solved[name]
+    if scored.get("failure"):
+        row["failure_category"] = scored["failure"]
+        row["error"] = scored.get("error") or solved.get("error")
+    return row
+
+
+def trajectory_row(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> JsonObject:
+    """One line of trajectories.jsonl."""
+    seed_ms, verify_ms = solved.get("seed_ms", 0.0), scored.get("verify_ms", 0.0)
+    solve_ms, details = solved.get("solve_ms", 0.0), scored.get("details") or {}
+    identity = f"{solved.get('problem_id', '')}|{solved['problem_idx']}|{solved['repeat']}"
+    row: JsonObject = {
+        "step_id": hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:12],
+        "problem_idx": solved["problem_idx"],
+        "repeat": solved["repeat"],
+        "timestamp": solved.get("started"),
+        "prompt": solved.get("prompt", ""),
+        "expected_answer": solved.get("expected_answer", ""),
+        "reward": scored.get("reward"),
+        "extracted_answer": scored.get("extracted"),
+        "scoring_method": details.get("method"),
+        "scoring_details": details,
+        "seed_metadata": solved.get("seed_metadata") or {},
+        "timing": {
+            "seed_ms": seed_ms,
+            "model_ms": solved.get("latency_ms", solve_ms),
+            "verify_ms": verify_ms,
+            "total_ms": round(seed_ms + solve_ms + verify_ms, 2),
+        },
+        "failure_category": scored.get("failure"),
+        "retries": max(0, int(solved.get("requests") or 1) - 1),
+        "sampling": solved.get("sampling") or {},
+    }
+    if solved.get("has_model"):
+        row["model"] = _model(solved)
+    for name, source in (("model_error", "error"), ("system_prompt", "system")):
+        if solved.get(source):
+            row[name] = solved[source]
+    for name in ("messages", "trajectory"):
+        if name in solved:
+            row[name] = solved[name]
+    return row
+
+
+def _model(solved: Mapping[str, Any]) -> JsonObject:
+    response = solved.get("response", "")
+    asked = f"{solved.get('prompt', '')}|{solved.get('system') or ''}|{solved.get('model', '')}"
+    return {
+        "content": response,
+        "model": solved.get("model", ""),
+        "finish_reason": solved.get("finish_reason"),
+        "tokens": {
+            "prompt": solved.get("prompt_tokens"),
+            "completion": solved.get("completion_tokens"),
+            "total": total_tokens(solved),
+            "reasoning": solved.get("reasoning_tokens"),
+        },
+        "latency_ms": solved.get("latency_ms"),
+        "request_hash": _short_hash(asked),
+        "response_hash": _short_hash(response),
+    }
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _stamp(run: Mapping[str, Any]) -> str:
+    return str(run.get("timestamp", "")).replace("-", "").replace(":", "")[:15] + "Z"
+
+
+class _whole:  # noqa: N801 - reads as a verb at its only use
+    """A text file that appears under its name only when all of it was written."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._scratch = target.with_name(f".{target.name}.{os.getpid()}")
+
+    def __enter__(self) -> TextIO:
+        self._file = self._scratch.open("w", encoding="utf-8", errors="replace", newline="\n")
+        return self._file
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._file.close()
+        if kind is None:
+            self._scratch.replace(self._target)
+        else:
+            self._scratch.unlink(missing_ok=True)
+
+
+def _write_json(target: Path, value: JsonObject) -> None:
+    with _whole(target) as file:
+        file.write(json.dumps(json.loads(dumps(value)), indent=2, ensure_ascii=False) + "\n")
+
+
+def utc_now() -> str:
+    """Now as ISO 8601 in UTC, seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

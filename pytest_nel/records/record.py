@@ -1,0 +1,207 @@
+"""The shapes of a finished attempt: what the model did, how it was judged, both together.
+
+They are written one way: as the JSON objects of the journal and of results.jsonl, with the
+key names of the reference system.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pytest_nel.core.types import AttemptKey, JsonObject, ModelResponse, Outcome
+
+RESPONSE_LIMIT = 1_000_000
+"""Characters of a response that are stored; the scorer sees all of them."""
+
+_MODEL_FIELDS = (
+    "model",
+    "finish_reason",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "reasoning_tokens",
+    "latency_ms",
+    "refusal",
+    "requests",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What the model did in one attempt; what the journal holds before it is judged.
+
+    Attributes:
+        key: Which attempt.
+        problem_id: The problem's name that survives reordering.
+        prompt: The rendered user prompt.
+        messages: Chat messages where the benchmark gave them itself, else None.
+        system: The system prompt the benchmark asked for.
+        expected: The gold answer.
+        metadata: The seed's metadata.
+        response: The answer text, reasoning stripped.
+        reasoning: The stripped reasoning or None.
+        model: The model call without its text, or None when there was none.
+        sampling: Generation parameters as sent.
+        trajectory: Steps of an agent.
+        details: What the solver wants in scoring_details.
+        reward: A reward the solver gave itself; verification is then skipped.
+        failure: The failure category when the attempt has no answer.
+        error: The failure in words.
+        graceful: The model failed, not the machinery: reward 0 instead of unscored.
+        started: Unix time when the attempt began.
+        seed_ms: Milliseconds to make the prompt.
+        solve_ms: Milliseconds from the solver's start to its end, waits included.
+        tries: How often the attempt was made in this run because the machinery failed.
+    """
+
+    key: AttemptKey
+    problem_id: str
+    prompt: str = ""
+    messages: Sequence[JsonObject] | None = None
+    system: str | None = None
+    expected: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    response: str = ""
+    reasoning: str | None = None
+    model: Mapping[str, Any] | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    trajectory: Sequence[JsonObject] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    reward: float | None = None
+    failure: str | None = None
+    error: str | None = None
+    graceful: bool = False
+    started: float = 0.0
+    seed_ms: float = 0.0
+    solve_ms: float = 0.0
+    tries: int = 1
+
+    def as_json(self) -> JsonObject:
+        """The journal's ``solved`` object; empty fields are left out."""
+        model = self.model or {}
+        row: JsonObject = {
+            "_type": "solved",
+            "problem_idx": self.key.problem_idx,
+            "repeat": self.key.repeat,
+            "problem_id": self.problem_id,
+            "prompt": self.prompt,
+            "messages": self.messages,
+            "system": self.system,
+            "expected_answer": self.expected,
+            "seed_metadata": self.metadata,
+            "response": self.response[:RESPONSE_LIMIT],
+            "response_chars": len(self.response) if len(self.response) > RESPONSE_LIMIT else None,
+            "reasoning": self.reasoning[:RESPONSE_LIMIT] if self.reasoning else None,
+            "sampling": self.sampling,
+            "trajectory": self.trajectory,
+            "details": self.details,
+            "reward": self.reward,
+            "error": self.error,
+            "error_kind": self.failure,
+            "graceful": self.graceful or None,
+            "started": round(self.started, 3),
+            "seed_ms": round(self.seed_ms, 2),
+            "solve_ms": round(self.solve_ms, 2),
+            "tries": self.tries,
+        }
+        row.update(model)
+        row["has_model"] = self.model is not None
+        return {key: value for key, value in row.items() if value not in (None, (), {}, [], "")}
+
+
+def model_facts(response: ModelResponse) -> JsonObject:
+    """What is kept of a reply beside its text."""
+    facts = {name: getattr(response, name) for name in _MODEL_FIELDS}
+    facts["latency_ms"] = round(response.latency_ms, 2)
+    if response.tool_calls:
+        facts["tool_calls"] = list(response.tool_calls)
+    return facts
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The judgement of one attempt.
+
+    Attributes:
+        outcome: correct, wrong, unparsed or unscored.
+        reward: In [0, 1]; None exactly when the attempt is unscored.
+        extracted: What the scorer took as the answer.
+        details: scoring_details of the record.
+        metadata: What the verifier adds to the record's metadata.
+        failure: Failure category or None.
+        error: The failure in words.
+        verify_ms: Milliseconds the judgement took.
+    """
+
+    outcome: Outcome
+    reward: float | None
+    extracted: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    failure: str | None = None
+    error: str | None = None
+    verify_ms: float = 0.0
+
+    def as_json(self, key: AttemptKey) -> JsonObject:
+        """The journal's ``scored`` object."""
+        row = asdict(self)
+        row["verify_ms"] = round(self.verify_ms, 2)
+        head = {"_type": "scored", "problem_idx": key.problem_idx, "repeat": key.repeat}
+        return head | {name: value for name, value in row.items() if value not in (None, {})}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A finished attempt."""
+
+    solved: Solved
+    scored: Scored
+
+    @property
+    def tokens(self) -> int | None:
+        """Total tokens, None where the server reported none."""
+        return total_tokens(self.solved.model or {})
+
+    @property
+    def latency_ms(self) -> float | None:
+        """Of the successful request, None when there was none."""
+        return (self.solved.model or {}).get("latency_ms")
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the server stopped the answer at the token limit."""
+        return (self.solved.model or {}).get("finish_reason") == "length"
+
+
+def total_tokens(model: Mapping[str, Any]) -> int | None:
+    """Total tokens of a reply; the sum of the parts where the server gave only those."""
+    total = model.get("total_tokens")
+    if total is not None:
+        return int(total)
+    parts = [model.get("prompt_tokens"), model.get("completion_tokens")]
+    known = [int(part) for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+def dumps(value: Any) -> str:  # Any: a JSON-like value
+    """Strict JSON on one line; what JSON cannot say (NaN, sets, …) becomes null or text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        return json.dumps(_strict(value, 0), ensure_ascii=False, separators=(",", ":"))
+
+
+def _strict(value: Any, depth: int) -> Any:  # Any: walks JSON-like values
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if depth > 50:
+        return "…"
+    if isinstance(value, Mapping):
+        return {str(key): _strict(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        return [_strict(item, depth + 1) for item in value]
+    return str(value)

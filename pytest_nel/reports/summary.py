@@ -1,0 +1,143 @@
+"""The text of a run's summary: pure functions of bundles, printed elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pytest_nel.core.text import showable
+from pytest_nel.records.bundle import headline
+
+_HEADER = (
+    "benchmark",
+    "scored",
+    "score",
+    "95 % CI",
+    "unparsed",
+    "truncated",
+    "unscored",
+    "tokens",
+    "wall",
+)
+MAX_ROWS = 15
+
+
+class Line(NamedTuple):
+    """A line and how it is coloured."""
+
+    text: str
+    markup: Mapping[str, bool] = {}
+
+
+def summary_lines(bundles: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """The table of all benchmarks, at most 15 rows, worst news kept."""
+    rows = [_row(bundle) for bundle in bundles[:MAX_ROWS]]
+    widths = [max(len(row[i]) for row in [_HEADER, *rows]) for i in range(len(_HEADER))]
+    lines = [Line(_join(_HEADER, widths))]
+    for bundle, row in zip(bundles, rows, strict=False):
+        colour = {"red": True} if bundle["n_unscored"] else {}
+        lines.append(Line(_join(row, widths), colour))
+    if len(bundles) > MAX_ROWS:
+        lines.append(Line(f"… and {len(bundles) - MAX_ROWS} more benchmarks, in the run directory"))
+    return lines
+
+
+def _row(bundle: Mapping[str, Any]) -> tuple[str, ...]:
+    metric = headline(bundle)
+    value = metric["value"]
+    interval = "–"
+    if "ci_lower" in metric:
+        interval = f"{metric['ci_lower']:.3f}–{metric['ci_upper']:.3f}"
+    stats = bundle["benchmark"]["scores"]["runtime"]
+    scored, planned = bundle["n_scored"], bundle["n_planned"]
+    return (
+        str(bundle["benchmark"]["name"]),
+        f"{scored:,}/{planned:,}",
+        "–" if value is None else f"{value:.3f}",
+        interval,
+        _share(bundle["n_unparsed"], scored),
+        _share(bundle["n_truncated"], scored),
+        f"{bundle['n_unscored']:,}",
+        _tokens(stats),
+        f"{stats['elapsed_seconds']:.1f} s",
+    )
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count:,} ({100 * count / of:.0f} %)" if count and of else f"{count:,}"
+
+
+def _tokens(stats: Mapping[str, Any]) -> str:
+    total: int = stats["total_tokens"]
+    if not total and stats["steps_without_usage"]:
+        return "unknown"
+    return f"{total:,}" + ("+" if stats["steps_without_usage"] else "")
+
+
+def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first = cells[0].ljust(widths[0])
+    rest = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
+    return "  ".join([first, *rest])
+
+
+def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]:
+    """What a reader must know about one benchmark's numbers."""
+    name = bundle["benchmark"]["name"]
+    lines = []
+    attempted, planned = bundle["n_attempted"], bundle["n_planned"]
+    if attempted < planned:
+        lines.append(Line(f"{name}: evaluated {attempted:,} of {planned:,}", {"yellow": True}))
+    categories = bundle["benchmark"]["scores"]["failures"]["categories"]
+    unscored = bundle["n_unscored"]
+    if unscored:
+        kinds = ", ".join(f"{kind} ×{facts['count']}" for kind, facts in categories.items())
+        lines.append(Line(f"{name}: {unscored:,} without a score: {kinds}", {"red": True}))
+        shown = [facts["exemplars"][0] for facts in categories.values() if facts["exemplars"]]
+        lines += [_example(name, example) for example in shown[:3]]
+    lines += [Line(f"{name}: journal: {showable(text, 300)}", {"yellow": True}) for text in problems[:3]]
+    return lines
+
+
+def _example(name: str, example: Mapping[str, Any]) -> Line:
+    where = f"{name}[{example['problem_idx']}-r{example['repeat']}]"
+    return Line(f"  {where}: {showable(example['error'], 300)}", {"red": True})
+
+
+def category_line(bundle: Mapping[str, Any], limit: int = 6) -> list[Line]:
+    """Scores by category, where there are a few."""
+    found = bundle["benchmark"].get("categories") or {}
+    if not 1 < len(found) <= limit:
+        return []
+    parts = [f"{name} {facts['mean_reward']:.3f} ({facts['n']})" for name, facts in found.items()]
+    return [Line(f"{bundle['benchmark']['name']} by category: {', '.join(parts)}")]
+
+
+def shown_record(row: Mapping[str, Any], where: str) -> list[Line]:
+    """A record in full view: expected, extracted, the end of the response, where it is kept."""
+    outcome, details = row["outcome"], row.get("scoring_details") or {}
+    lines = [Line(f"{where}: {outcome}", {"bold": True})]
+    if outcome == "unscored":
+        lines.append(Line(f"  cause:     {showable(str(row.get('error')), 1000)}"))
+    rule = " ".join(str(details[name]) for name in ("method", "rule") if name in details)
+    facts = [
+        ("prompt", showable(str(row["prompt"]), 400)),
+        ("expected", showable(str(row["expected_answer"]), 400)),
+        ("extracted", _extracted(row) + (f"  [{rule}]" if rule else "")),
+        ("response", _end(str(row["model_response"]))),
+        ("finish", f"{row.get('finish_reason')}, {row.get('tokens')} tokens"),
+    ]
+    for name, text in facts:
+        first, *rest = text.splitlines() or [""]
+        lines.append(Line(f"  {name + ':':<10} {first}"))
+        lines += [Line(f"             {line}") for line in rest]
+    return lines
+
+
+def _extracted(row: Mapping[str, Any]) -> str:
+    extracted = row.get("extracted_answer")
+    return "(none)" if extracted is None else showable(str(extracted), 400)
+
+
+def _end(text: str, limit: int = 600) -> str:
+    clean = showable(text, 1_000_000)
+    return clean if len(clean) <= limit else "…" + clean[-limit:]
+
+
