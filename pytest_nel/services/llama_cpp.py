@@ -42,6 +42,7 @@ _TOO_SLOW = "was not ready in time"
 _DIED = "ended before it was ready"
 _TAIL_LINES = 15
 _KILL_AFTER = 5.0
+_POLL = 0.05
 
 
 class LlamaCppService:
@@ -207,13 +208,14 @@ class LlamaCppService:
                 try:
                     reply = http.post(url, json=body, timeout=patience)
                 except httpx.TransportError:  # it ended, or time is up: seen in the next round
+                    time.sleep(_POLL)
                     continue
                 if reply.is_success:
                     return
                 if reply.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                     refusal = f"answered {reply.status_code} {showable(reply.text, 300)}"
                     raise self._failure(refusal)
-                time.sleep(0.05)  # "Loading model"
+                time.sleep(_POLL)  # "Loading model"
         raise self._failure(_TOO_SLOW)
 
     def _failure(self, what: str) -> InfraError:
