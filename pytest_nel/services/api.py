@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -12,6 +12,7 @@ from pytest_nel.config.schema import Generation, Model
 from pytest_nel.core.types import Endpoint, Protocol
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_SECRETS = {"access_token", "api-key", "api_key", "apikey", "key", "token"}
 _BY_PATH = {
     "/chat/completions": "chat_completions",  # before its own suffix
     "/completions": "completions",
@@ -64,7 +65,8 @@ class ApiService:
         @classmethod
         def _full_url(cls, url: str) -> str:
             parts = urlsplit(url)
-            if parts.username or parts.password:
+            named = {name.lower() for name, _ in parse_qsl(parts.query)}
+            if parts.username or parts.password or named & _SECRETS:
                 msg = (
                     "expected a URL without credentials, which would be written to the run "
                     "directory: use api_key: ${NAME}"

@@ -1,8 +1,8 @@
 """``nel`` is another door to the same engine: it builds pytest's arguments."""
 
 import argparse
+import sys
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
@@ -85,12 +85,10 @@ def test_the_list_names_basics_with_its_first_line(capsys: pytest.CaptureFixture
     assert "basics  Basics: 72 short questions" in capsys.readouterr().out
 
 
-def test_the_exit_status_is_pytests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    pytester.makepyfile(test_it="def test_it(): pass")
+def test_the_exit_status_is_pytests(pytester: pytest.Pytester) -> None:
+    nel = [sys.executable, "-m", "pytest_nel.cli.main"]
 
-    result = pytester.run("nel", "eval", "run", "-b", "basics", "--", "--no-such-option")
+    result = pytester.run(*nel, "eval", "run", "-b", "basics", "--", "--no-such-option")
 
+    result.stderr.fnmatch_lines(["*unrecognized arguments: --no-such-option*"])
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -87,9 +87,13 @@ def test_what_is_no_http_url_is_refused(tmp_path: Path, url: str) -> None:
         endpoint(tmp_path, url=url)
 
 
-def test_credentials_in_the_url_are_refused_and_not_quoted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "url",
+    ["https://me:s3cret@host/v1/chat/completions", "https://h/v1/chat/completions?Key=s3cret"],
+)
+def test_credentials_in_the_url_are_refused_and_not_quoted(tmp_path: Path, url: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        endpoint(tmp_path, url="https://me:s3cret@host/v1/chat/completions")
+        endpoint(tmp_path, url=url)
 
     assert "without credentials" in str(caught.value)
     assert "s3cret" not in str(caught.value)
