@@ -127,6 +127,15 @@ def prompt_of(request: dict[str, Any]) -> str:
     return "\n".join(texts)
 
 
+def read(body: bytes) -> tuple[dict[str, Any], str]:
+    """The request and its prompt; ValueError, AttributeError or TypeError when it is none."""
+    request: dict[str, Any] = json.loads(body)
+    if request.get("stream"):
+        msg = "the mock endpoint does not stream"
+        raise ValueError(msg)
+    return request, prompt_of(request)
+
+
 class Model:
     """Answers requests as a :class:`Behaviour` says."""
 
@@ -150,11 +159,7 @@ class Model:
         if fault is not None:
             return fault
         try:
-            request = json.loads(body)
-            prompt = prompt_of(request)
-            if request.get("stream"):
-                msg = "the mock endpoint does not stream"
-                raise ValueError(msg)
+            request, prompt = read(body)
         except (ValueError, AttributeError, TypeError) as error:
             return Reply(0.0, "answer", 400, error_body(400, f"not a request for this: {error}"))
         status, text = self._answer(request, prompt, draw.answer, nth)

@@ -9,6 +9,7 @@ and ``POST /_reset`` are for the test. It dies with its parent (Linux).
 import argparse
 import asyncio
 import ctypes
+import gc
 import hashlib
 import http.client
 import importlib.util
@@ -275,6 +276,7 @@ def main(argv: list[str] | None = None) -> None:
     """Serve until SIGTERM, SIGINT or the parent's end."""
     arguments = _arguments(argv)
     _die_with_parent(arguments.parent)
+    gc.disable()  # it makes no cycles, and a pass over all bodies seen would delay answers
     how = json.loads(arguments.behaviour)
     for field in fields(Behaviour):
         if (value := getattr(arguments, field.name)) is not None:
