@@ -1,0 +1,55 @@
+"""The door of ``nel``: finds the command and hands over the rest of the line."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+# Words of the command, its module. A module has ``add_arguments(parser)`` and ``main(options)``.
+COMMANDS = {
+    ("eval", "run"): "pytest_nel.cli.eval_run",
+    ("list",): "pytest_nel.cli.list",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status.
+
+    What stands after ``--`` belongs to the command, untouched, as ``options.rest``.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    cut = words.index("--") if "--" in words else len(words)
+    options = _parser().parse_args(words[:cut])
+    options.rest = words[cut + 1 :]
+    status: int = import_module(options.module).main(options)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nel", description="LLM benchmarks as pytest suites.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"nel {version('pytest-nel')}")
+    groups: dict[tuple[str, ...], Any] = {}  # Any: argparse does not export the type
+    groups[()] = parser.add_subparsers(required=True, metavar="COMMAND")
+    for words, name in COMMANDS.items():
+        above = words[:-1]
+        if above not in groups:
+            group = groups[()].add_parser(
+                *above, help=f"{words[0]} {words[-1]}", allow_abbrev=False
+            )
+            groups[above] = group.add_subparsers(required=True, metavar="COMMAND")
+        module = import_module(name)
+        summary = (module.__doc__ or "").strip().splitlines()[0]
+        command = groups[above].add_parser(
+            words[-1], help=summary, description=module.__doc__, allow_abbrev=False
+        )
+        module.add_arguments(command)
+        command.set_defaults(module=name, usage_error=command.error)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

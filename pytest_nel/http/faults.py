@@ -1,0 +1,79 @@
+"""What went wrong with one request, and whether asking again may help."""
+
+import ssl
+
+import httpx
+
+from pytest_nel.core.errors import FailureKind
+from pytest_nel.http._h1 import ReplyTooLarge
+from pytest_nel.http.failures import classify
+from pytest_nel.http.openai import BadReply, error_message, one_line
+from pytest_nel.http.retry import Fault, parse_retry_after
+
+REFUSED = frozenset({401, 403, 404})
+THROTTLED = frozenset({429, 503})
+_RETRYABLE = frozenset({408, 409, 429, *range(500, 600)})
+# Asking the same again meets the same limit, whatever status the server chose for it.
+_FINAL = frozenset({FailureKind.CONTEXT_WINDOW, FailureKind.BUDGET, FailureKind.TURN_BUDGET})
+
+
+def of_response(response: httpx.Response, now: float) -> Fault:
+    """The fault behind a response outside 2xx; ``now`` is Unix time, for Retry-After dates."""
+    status = response.status_code
+    detail = error_message(response.content)
+    if 300 <= status < 400:
+        place = one_line(response.headers.get("location", "nowhere").split("?")[0])
+        detail = f"redirect to {place}: put the final URL into the configuration"
+    told = parse_retry_after(response.headers.get("retry-after"), now)
+    return _of_status(status, f"HTTP {status}", detail, told)
+
+
+def of_bad_reply(error: BadReply) -> Fault:
+    """The fault behind a 2xx response that holds no answer."""
+    detail = str(error)
+    if error.status is not None:
+        return _of_status(error.status, f"error {error.status} in a 200 reply", detail, None)
+    if not error.stated:
+        return Fault(FailureKind.PROTOCOL, "protocol error", detail)
+    kind = classify(detail)
+    if kind is FailureKind.RATE_LIMIT:
+        return _of_status(429, "error in a 200 reply", detail, None)
+    final = kind in _FINAL or kind is FailureKind.MODEL_ERROR
+    return Fault(kind or FailureKind.PROTOCOL, "error in a 200 reply", detail, retryable=not final)
+
+
+def of_exception(error: Exception) -> Fault:
+    """The fault behind a request that got no response."""
+    name = type(error).__name__
+    detail = one_line(str(error))
+    if isinstance(error, ReplyTooLarge):
+        return Fault(FailureKind.PROTOCOL, "reply too large", detail, retryable=False)
+    if isinstance(error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
+        return Fault(FailureKind.PROTOCOL, name, detail, retryable=False)
+    kind = classify(f"{name}: {detail}") or FailureKind.SERVER_ERROR
+    if isinstance(error, httpx.TimeoutException):
+        kind = FailureKind.MODEL_TIMEOUT
+    return Fault(kind, name, detail, retryable=not _bad_certificate(error))
+
+
+def of_deadline(seconds: float) -> Fault:
+    """The fault of a request that took longer than its total time-out."""
+    return Fault(FailureKind.MODEL_TIMEOUT, "time-out", f"no whole reply within {seconds:g} s")
+
+
+def _of_status(status: int, reason: str, detail: str, told: float | None) -> Fault:
+    if status in REFUSED:
+        return Fault(FailureKind.AUTH, reason, detail, status=status, retryable=False)
+    kind = classify(detail, status) or FailureKind.PROTOCOL
+    retryable = status in _RETRYABLE and kind not in _FINAL
+    return Fault(kind, reason, detail, status, told, retryable)
+
+
+def _bad_certificate(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return True
+        error = error.__cause__
+    return False

@@ -1,0 +1,137 @@
+"""An OpenAI-compatible endpoint that runs elsewhere: nothing to start, much to get right."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from pytest_nel.config.interpolate import resolve_secret
+from pytest_nel.config.schema import Generation, Model
+from pytest_nel.core.types import Endpoint, Protocol
+
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_SECRETS = {"access_token", "api-key", "api_key", "apikey", "key", "token"}
+_BY_PATH = {
+    "/chat/completions": "chat_completions",  # before its own suffix
+    "/completions": "completions",
+    "/responses": "responses",
+}
+
+
+class ApiService:
+    """Describes the endpoint to the engine; ``start`` makes no call."""
+
+    class Config(Model):
+        """Options of a service of type ``api``.
+
+        Attributes:
+            url: The full request URL, path included.
+            protocol: The wire format behind it.
+            model: The model name to send; null means the service's own name.
+            api_key: ``${NAME}`` of the environment variable with the key; null sends none.
+            generation: Sampling parameters of every request, unless the solver sets its own.
+            max_concurrent: Requests in flight at most.
+            connect_timeout: Seconds to open a connection.
+            read_timeout: Seconds without a byte; null leaves it to ``timeout``.
+            timeout: Seconds for one request in all.
+            max_retries: Further requests after the first.
+        """
+
+        # An invalid api_key may be a real key: no error may quote it.
+        model_config = ConfigDict(hide_input_in_errors=True)
+
+        url: str
+        protocol: Protocol
+        model: str | None = None
+        api_key: str | None = None
+        generation: Generation = Generation()
+        max_concurrent: Annotated[int, Field(ge=1)] = 32
+        connect_timeout: Annotated[float, Field(gt=0)] = 10.0
+        read_timeout: Annotated[float, Field(gt=0)] | None = None
+        timeout: Annotated[float, Field(gt=0)] = 600.0
+        max_retries: Annotated[int, Field(ge=0)] = 5
+
+        @field_validator("protocol", mode="before")
+        @classmethod
+        def _known_protocol(cls, value: object) -> object:
+            if value == "responses":
+                msg = "'responses' is not supported yet: use chat_completions or completions"
+                raise ValueError(msg)
+            return value
+
+        @field_validator("url")
+        @classmethod
+        def _full_url(cls, url: str) -> str:
+            parts = urlsplit(url)
+            named = {name.lower() for name, _ in parse_qsl(parts.query)}
+            if parts.username or parts.password or named & _SECRETS:
+                msg = (
+                    "expected a URL without credentials, which would be written to the run "
+                    "directory: use api_key: ${NAME}"
+                )
+                raise ValueError(msg)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                msg = f"expected http(s)://host/…/chat/completions, got {url!r}"
+                raise ValueError(msg)
+            return url
+
+        @field_validator("api_key")
+        @classmethod
+        def _reference(cls, value: str | None) -> str | None:
+            if value is not None and not _REFERENCE.fullmatch(value):
+                msg = (
+                    "expected a reference like ${API_KEY}: a literal key would be written to the "
+                    "run directory; export it and write ${NAME}"
+                )
+                raise ValueError(msg)
+            return value
+
+        @model_validator(mode="after")
+        def _path_fits_protocol(self) -> "ApiService.Config":
+            path = urlsplit(self.url).path.rstrip("/")
+            spoken = next((name for end, name in _BY_PATH.items() if path.endswith(end)), None)
+            if spoken not in (None, self.protocol):
+                msg = (
+                    f"url ends in {path!r}, which speaks {spoken}, but protocol is {self.protocol}"
+                )
+                raise ValueError(msg)
+            if path.endswith("/v1"):
+                msg = (
+                    f"url must be the full request URL, such as …/v1/chat/completions, got {path!r}"
+                )
+                raise ValueError(msg)
+            return self
+
+    def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
+        """Remember what to describe; there is no process, so nothing goes to ``log_dir``."""
+        self._name = name
+        self._config = config
+        self._log_dir = log_dir
+
+    def start(self) -> Endpoint:
+        """Resolve the key and return the endpoint.
+
+        Raises:
+            ConfigError: The variable with the key is not set.
+        """
+        config = self._config
+        where = f"services.{self._name}.api_key"
+        key = None if config.api_key is None else resolve_secret(config.api_key, where=where)
+        return Endpoint(
+            name=self._name,
+            url=config.url,
+            protocol=config.protocol,
+            model=config.model or self._name,
+            api_key=key,
+            generation=config.generation.given(),
+            max_concurrent=config.max_concurrent,
+            connect_timeout=config.connect_timeout,
+            read_timeout=config.read_timeout,
+            timeout=config.timeout,
+            max_retries=config.max_retries,
+        )
+
+    def stop(self) -> None:
+        """Do nothing: the endpoint is not ours."""

@@ -1,0 +1,81 @@
+"""One chat request per problem."""
+
+from collections.abc import Sequence
+
+from pytest_nel.config.schema import Generation, Model
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.protocols import Sandbox
+from pytest_nel.core.types import Message, SeedResult, SolveResult
+from pytest_nel.http.answer import answer_flags
+from pytest_nel.http.client import ModelClient
+
+_SYSTEM_ROLES = ("system", "developer")
+
+
+class SimpleSolver:
+    """Sends the problem as a conversation and takes the reply as the answer.
+
+    Raises:
+        ConfigError: The service speaks another protocol.
+    """
+
+    class Config(Model):
+        """Options of ``solver: {type: simple}``.
+
+        Attributes:
+            service: The service to ask.
+            system_prompt: The system message, for every benchmark: it replaces the benchmark's
+                own. Empty sends none; null leaves the benchmark's.
+            generation: Sampling parameters; what is null comes from the service.
+        """
+
+        service: str
+        system_prompt: str | None = None
+        generation: Generation | None = None
+
+    def __init__(self, client: ModelClient, config: Config) -> None:
+        if client.endpoint.protocol != "chat_completions":
+            msg = (
+                f"solver simple: service {client.endpoint.name!r} speaks "
+                f"{client.endpoint.protocol}; use solver type completion, or set the service's "
+                "protocol to chat_completions"
+            )
+            raise ConfigError(msg)
+        self._client = client
+        self._system = config.system_prompt
+        self._sampling = config.generation.given() if config.generation else {}
+
+    async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:  # noqa: ARG002  # the role's signature
+        """Ask once.
+
+        Raises:
+            ConfigError: The problem has images.
+            InfraError: The endpoint gave no answer.
+        """
+        if seed.images:
+            msg = "solver simple sends text only, but the problem has images: use solver type vlm"
+            raise ConfigError(msg)
+        reply = await self._client.chat(conversation(seed, self._system), **self._sampling)
+        return SolveResult(
+            response=reply.content, model_response=reply, scoring_details=answer_flags(reply)
+        )
+
+
+def conversation(seed: SeedResult, system: str | None) -> Sequence[Message]:
+    """The messages to send.
+
+    Args:
+        seed: The problem; its messages are not changed.
+        system: The solver's system prompt. None keeps the problem's own: the one its messages
+            begin with, else ``seed.system``. Anything else takes that place; empty means none.
+    """
+    if seed.messages is None:
+        rest: list[Message] = [{"role": "user", "content": seed.prompt}]
+        own: list[Message] = []
+    else:
+        first = 1 if seed.messages and seed.messages[0].get("role") in _SYSTEM_ROLES else 0
+        own, rest = list(seed.messages[:first]), list(seed.messages[first:])
+    if system is None and own:
+        return [*own, *rest]
+    text = seed.system if system is None else system
+    return [{"role": "system", "content": text}, *rest] if text else rest

@@ -1,0 +1,61 @@
+"""Links of the documentation lead somewhere, and its code is code."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import pytest_nel
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+
+def blocks(language: str) -> Iterator[tuple[str, str]]:
+    """Fenced blocks of that language: where, and the text."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for found in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            line = text.count("\n", 0, found.start()) + 1
+            yield f"{page.relative_to(ROOT)}:{line}", found[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_to_a_file_has_a_file(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(("where", "code"), list(blocks("python")), ids=lambda value: value[:60])
+def test_python_in_the_documentation_uses_public_names(where: str, code: str) -> None:
+    tree = ast.parse(code, filename=where)
+
+    names = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "pytest_nel"
+        for alias in node.names
+    }
+    assert names <= set(pytest_nel.__all__)
+
+
+@pytest.mark.parametrize(("where", "code"), list(blocks("yaml")), ids=lambda value: value[:60])
+def test_yaml_in_the_documentation_is_yaml(where: str, code: str) -> None:
+    assert isinstance(yaml.safe_load(code), dict), where
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = ROOT / "docs/index.md"
+    reached, waiting = set[Path](), [index]
+
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        links = re.findall(r"\]\((?!https?:|#)([^)#]+\.md)", page.read_text(encoding="utf-8"))
+        waiting += {(page.parent / link).resolve() for link in links} - reached
+
+    assert {page for page in PAGES if page.parent != ROOT} - reached == set()

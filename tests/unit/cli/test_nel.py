@@ -1,0 +1,94 @@
+"""``nel`` is another door to the same engine: it builds pytest's arguments."""
+
+import argparse
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from pytest_nel.cli import eval_run
+from pytest_nel.cli.main import main
+
+
+def arguments(*words: str, rest: tuple[str, ...] = ()) -> list[str]:
+    """What pytest would be given for these words."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    eval_run.add_arguments(parser)
+    return eval_run.pytest_arguments(parser.parse_args(words), rest)
+
+
+def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"nel {version('pytest-nel')}\n"
+
+
+def test_a_benchmark_becomes_plugin_options() -> None:
+    built = arguments("-b", "basics", "--model", "demo", "-n", "2", "-o", "out")
+
+    assert built == [
+        *("-p", "nel"),
+        *("--nel-bench=basics", "--nel-model=demo", "--nel-repeats=2", "--nel-output-dir=out"),
+    ]
+
+
+def test_every_option_has_a_plugin_option_of_its_name() -> None:
+    words = [f"--{option.name}=x" for option in eval_run._OPTIONS]
+
+    built = arguments(*words)
+
+    assert built == ["-p", "nel", *(f"--nel-{word.removeprefix('--')}" for word in words)]
+
+
+def test_a_suite_is_the_last_argument_and_the_rest_is_pytests() -> None:
+    built = arguments("s.nel.yaml", "--strict", "-vv", rest=("-k", "x"))
+
+    assert built == ["-p", "nel", "--nel-strict", "-v", "-v", "-k", "x", "s.nel.yaml"]
+
+
+def test_a_value_that_begins_with_a_dash_stays_a_value() -> None:
+    built = arguments("-b", "basics", "--system-prompt=-x means yes")
+
+    assert "--nel-system-prompt=-x means yes" in built
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "COMMAND"),
+        (["eval"], "COMMAND"),
+        (["eval", "run"], "name a suite file"),
+        (["eval", "run", "/nowhere/s.yaml"], "no such suite file"),
+        (["eval", "run", "-b", "basics", "--submit"], "--submit"),
+        (["eval", "run", "-b", "basics", "--api-key", "sk-1"], "--api-key"),
+        (["eval", "run", "-b", "basics", "--background"], "--background"),
+        (["compare", "a", "b"], "compare"),
+        (["list", "--", "x"], "takes no arguments"),
+    ],
+)
+def test_what_is_not_there_is_a_usage_error(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_list_names_basics_with_its_first_line(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["list"])
+
+    assert status == 0
+    assert "basics  Basics: 72 short questions" in capsys.readouterr().out
+
+
+def test_the_exit_status_is_pytests(pytester: pytest.Pytester) -> None:
+    nel = [sys.executable, "-m", "pytest_nel.cli.main"]
+
+    result = pytester.run(*nel, "eval", "run", "-b", "basics", "--", "--no-such-option")
+
+    result.stderr.fnmatch_lines(["*unrecognized arguments: --no-such-option*"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
