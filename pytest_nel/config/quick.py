@@ -1,0 +1,185 @@
+"""Quick mode: a few options become the suite that the user did not write."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from pytest_nel.config.interpolate import escape
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.types import Protocol
+
+_PATHS: Mapping[Protocol, str] = {
+    "chat_completions": "/chat/completions",
+    "completions": "/completions",
+}
+_SOLVERS: Mapping[Protocol, str] = {"chat_completions": "simple", "completions": "completion"}
+_KEY_PARAMETERS = {"access_token", "api-key", "api_key", "apikey", "key", "token"}
+_BENCHMARK_FILE = re.compile(r"(?P<file>.+\.py)(?P<name>:.+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickOptions:
+    """What quick mode may set beyond the model and the benchmarks; None means the default."""
+
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+    system_prompt: str | None = None
+    repeats: int | None = None
+    max_problems: int | None = None
+    max_concurrent: int | None = None
+    window: int | None = None
+    timeout: float | None = None
+    strict: bool | None = None
+    output_dir: str | None = None
+
+
+def quick_suite(
+    *,
+    bench: str | Sequence[str],
+    model: str | None,
+    url: str | None = None,
+    protocol: str | None = None,
+    key_env: str | None = None,
+    options: QuickOptions | None = None,
+) -> dict[str, Any]:
+    """Build the raw suite (as a file would say it) for one model and some benchmarks.
+
+    Args:
+        bench: Names of built-ins, or paths of benchmark files, which become absolute so that
+            the suite means the same wherever it is written to.
+        model: The model's name at the endpoint. Without a URL: ``demo`` or a ``.gguf`` file,
+            which is then served here.
+        url: The endpoint, with or without its last path parts.
+        protocol: ``chat_completions`` or ``completions``; None means what the URL says, and
+            chat completions when it says nothing.
+        key_env: The *name* of the variable that holds the API key.
+        options: Everything else.
+
+    Raises:
+        ConfigError: The URL or model is missing or unusable.
+    """
+    chosen = options or QuickOptions()
+    wire: Protocol
+    if url is None:
+        wire, service = "chat_completions", _served_here(model, protocol, key_env)
+    else:
+        wire, service = _endpoint(url, protocol, model, key_env)
+    generation = {"temperature": chosen.temperature, "max_tokens": chosen.max_tokens}
+    service["generation"] = _given(generation)
+    solver = {
+        "type": _SOLVERS[wire],
+        "service": "model",
+        "system_prompt": None if chosen.system_prompt is None else escape(chosen.system_prompt),
+    }
+    per_benchmark = {
+        "repeats": chosen.repeats,
+        "max_problems": chosen.max_problems,
+        "max_concurrent": chosen.max_concurrent,
+        "window": chosen.window,
+        "timeout": chosen.timeout,
+        "strict": chosen.strict,
+    }
+    names = [bench] if isinstance(bench, str) else list(bench)
+    suite: dict[str, Any] = {
+        "services": {"model": service},
+        "benchmarks": [
+            {"name": escape(_anchored(name)), "solver": _given(solver), **_given(per_benchmark)}
+            for name in names
+        ],
+    }
+    if chosen.output_dir is not None:
+        suite["output"] = {"dir": escape(chosen.output_dir)}
+    return suite
+
+
+def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
+    """Complete a base URL to the full request URL, and say which protocol is behind it.
+
+    A URL that ends in ``/chat/completions`` or ``/completions`` is complete; to any other the
+    path of the protocol is appended.
+
+    Raises:
+        ConfigError: It is no http(s) URL, carries a key, or is at odds with the protocol.
+    """
+    parts = urlsplit(url.strip())
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        hidden = "something that carries a password" if "@" in url else repr(url)
+        msg = f"model URL: expected http(s)://…, got {hidden}"
+        raise ConfigError(msg)
+    keys = sorted({name for name, _ in parse_qsl(parts.query)} & _KEY_PARAMETERS)
+    if parts.username is not None or keys:
+        what = f"query parameter {keys[0]!r}" if keys else "user name or password"
+        msg = (
+            f"model URL: the {what} would be written to the run directory; export the key and "
+            "name the variable with --nel-api-key-env"
+        )
+        raise ConfigError(msg)
+    wanted = _known_protocol(protocol)
+    path = parts.path.rstrip("/")
+    if path.endswith("/responses"):
+        msg = f"model URL {url!r}: the responses protocol is not supported yet"
+        raise ConfigError(msg)
+    said = next((wire for wire, tail in _PATHS.items() if path.endswith(tail)), None)
+    if said and wanted and said != wanted:
+        msg = f"model URL {url!r} is one of protocol {said}, but the protocol given is {wanted}"
+        raise ConfigError(msg)
+    wire: Protocol = said or wanted or "chat_completions"
+    full = path if said else path + _PATHS[wire]
+    return urlunsplit((parts.scheme, parts.netloc, full, parts.query, "")), wire
+
+
+def _known_protocol(protocol: str | None) -> Protocol | None:
+    if protocol is None:
+        return None
+    for wire in _PATHS:
+        if protocol == wire:
+            return wire
+    later = " (not supported yet)" if protocol == "responses" else ""
+    msg = f"protocol: expected {' or '.join(_PATHS)}, got {protocol!r}{later}"
+    raise ConfigError(msg)
+
+
+def _endpoint(
+    url: str, protocol: str | None, model: str | None, key_env: str | None
+) -> tuple[Protocol, dict[str, Any]]:
+    full, wire = model_url(url, protocol)
+    if not model:
+        msg = "quick mode needs the model's name at the endpoint: --nel-model-id NAME"
+        raise ConfigError(msg)
+    if key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", key_env, re.ASCII):
+        # Somebody may have passed the key itself: it is not shown.
+        msg = "--nel-api-key-env wants the name of an environment variable, got something else"
+        raise ConfigError(msg)
+    key = {} if key_env is None else {"api_key": f"${{{key_env}}}"}
+    service = {"type": "api", "url": escape(full), "protocol": wire, "model": escape(model)}
+    return wire, {**service, **key}
+
+
+def _served_here(model: str | None, protocol: str | None, key_env: str | None) -> dict[str, Any]:
+    if model is None or not (model == "demo" or model.endswith(".gguf")):
+        got = (
+            ""
+            if model is None
+            else f" (a model served here is demo or a .gguf file, not {model!r})"
+        )
+        msg = f"quick mode needs an endpoint: --nel-model-url http(s)://…, or --nel-model demo{got}"
+        raise ConfigError(msg)
+    if protocol not in {None, "chat_completions"} or key_env is not None:
+        msg = "a model that is served here speaks chat_completions and needs no API key"
+        raise ConfigError(msg)
+    path = model if model == "demo" else str(Path(model).absolute())
+    return {"type": "llama_cpp", "model": escape(path)}
+
+
+def _anchored(name: str) -> str:
+    match = _BENCHMARK_FILE.fullmatch(name)
+    if match is None or "://" in name:
+        return name
+    return f"{Path(match['file']).absolute()}{match['name'] or ''}"
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
