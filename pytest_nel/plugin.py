@@ -8,10 +8,14 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_nel.hooks.options import add_options, asked_for, bench_globs
+
+if TYPE_CHECKING:
+    from pytest_nel.hooks.state import Run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,19 +55,27 @@ def pytest_pycollect_makeitem(
     authoring = sys.modules.get("pytest_nel.authoring.benchmark")
     if authoring is None or not isinstance(collector, pytest.Module):
         return None
-    if not authoring.is_benchmark(obj):
+    if not (isinstance(obj, authoring.Benchmark) or _is_environment(obj)):
         return None
     from pytest_nel.hooks.collect import python_items  # noqa: PLC0415 - only in a nel run
 
     del name
-    return python_items(collector, obj, _activate(collector.config))  # type: ignore[arg-type]  # is_benchmark
+    return python_items(collector, obj, _activate(collector.config))  # type: ignore[arg-type]  # as just seen
+
+
+def _is_environment(obj: object) -> bool:
+    """Whether it is an EvalEnvironment class with a name of its own."""
+    protocols = sys.modules["pytest_nel.core.protocols"]
+    if not isinstance(obj, type) or not issubclass(obj, protocols.EvalEnvironment):
+        return False
+    return bool(vars(obj).get("name"))
 
 
 def _matches(path: Path, globs: Sequence[str]) -> bool:
     return any(fnmatch(str(path) if "/" in glob else path.name, glob) for glob in globs)
 
 
-def _activate(config: pytest.Config):  # type: ignore[no-untyped-def]  # its type is not imported here
+def _activate(config: pytest.Config) -> "Run":
     from pytest_nel.hooks.session import activate  # noqa: PLC0415 - only in a nel run
 
     return activate(config)

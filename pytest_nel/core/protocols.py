@@ -88,9 +88,7 @@ class EvalEnvironment:
     #: runs in the thread of whoever asks for the result, never on the engine's loop.
     judges_now: bool = False
 
-    def verify_now(
-        self, response: str, expected: str, metadata: Mapping[str, Any]
-    ) -> VerifyResult:
+    def verify_now(self, response: str, expected: str, metadata: Mapping[str, Any]) -> VerifyResult:
         """Judge in the calling thread; used when :attr:`judges_now` is true."""
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, ScorerError
 from pytest_nel.core.protocols import NoSandbox, Solver
-from pytest_nel.core.types import AttemptKey, SeedResult, SolveResult, VerifyResult
+from pytest_nel.core.types import AttemptKey, Outcome, SeedResult, SolveResult, VerifyResult
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.records.journal import JournalWriter
@@ -94,8 +94,9 @@ class AttemptRunner:
 
     async def _ask(self, seed: SeedResult, seeded: Solved) -> Solved:
         limit = self.plan.config.timeout
+        deadline = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(limit) as deadline:
+            async with deadline:
                 return await self._tries(seed, seeded)
         except TimeoutError as error:
             if not deadline.expired():
@@ -206,12 +207,9 @@ def _for_verifier(solved: Solved) -> Mapping[str, Any]:
 
 
 def _judged(solved: Solved, judged: VerifyResult, pass_at: float, began: float) -> Scored:
-    if judged.reward >= pass_at:
-        outcome = "correct"
-    else:
-        outcome = "wrong" if judged.parsed else "unparsed"
+    missed: Outcome = "wrong" if judged.parsed else "unparsed"
     return Scored(
-        outcome,  # type: ignore[arg-type]  # one of the literals above
+        "correct" if judged.reward >= pass_at else missed,
         judged.reward,
         judged.extracted_answer,
         {**solved.details, **judged.scoring_details},

@@ -45,9 +45,7 @@ async def run_evaluation(
         ConfigError: Settings or data are wrong, or the directory holds another run.
         RunStopped: The endpoint refused or died; what was done is in the journal.
     """
-    return await asyncio.to_thread(
-        _run, benchmark, solver, Path(output_dir), on_record, settings
-    )
+    return await asyncio.to_thread(_run, benchmark, solver, Path(output_dir), on_record, settings)
 
 
 def _run(
@@ -59,9 +57,7 @@ def _run(
 ) -> JsonObject:
     refuse_used(output_dir)
     environment = _environment(benchmark)
-    config = BenchmarkConfig(
-        name=environment.name, solver=PluginSpec(type="custom"), **settings
-    )
+    config = BenchmarkConfig(name=environment.name, solver=PluginSpec(type="custom"), **settings)
     run = {"run_id": output_dir.name, "timestamp": utc_now()}
     engine = Engine(output_dir, Parts({}, log_dir=output_dir / "logs"), meta=run)
     try:

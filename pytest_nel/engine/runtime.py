@@ -14,7 +14,7 @@ from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.loop import LoopThread
-from pytest_nel.http.client import ModelClient
+from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -58,7 +58,8 @@ class Parts:
         """
         spec = self._specs.get(name)
         if spec is None:
-            raise unknown("service", name, list(self._specs))
+            known = list(self._specs)
+            raise unknown("service", name, known)
         cls: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
         config = validated(cls.Config, spec.options, f"services.{name}")
         built: Service = cls(name, config, log_dir=self._log_dir)
@@ -76,7 +77,7 @@ class Parts:
         """The one client of a service's endpoint."""
         if name not in self._clients:
             endpoint = self.endpoint(name)
-            limit = self._wanted.get(name, 32)
+            limit = self._wanted.get(name, DEFAULT_CONCURRENT)
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
             share = max(1, math.ceil(limit / self._share))
@@ -144,5 +145,3 @@ def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
             else:
                 lines.append(f"{where}{'.' + place if place else ''}: {problem['msg']}")
         raise ConfigError("\n".join(lines)) from None
-
-

@@ -34,7 +34,8 @@ class SuiteFile(pytest.File):
             for entry in suite.benchmarks:
                 yield from self._benchmark(run, entry)
         except NelError as error:
-            raise self.CollectError(f"{ERROR_MARK}{error}") from None
+            msg = f"{ERROR_MARK}{error}"
+            raise self.CollectError(msg) from None
 
     def _load(self, run: Run) -> RunConfig:
         import yaml  # noqa: PLC0415 - only where a suite is read
@@ -59,7 +60,7 @@ class SuiteFile(pytest.File):
 
 
 def suite_file(file_path: Path, parent: pytest.Collector, run: Run) -> SuiteFile | None:
-    """The collector of a suite file; the suites kept inside run directories are no suites to run."""
+    """The collector of a suite file; those kept in run directories are no suites to run."""
     session = parent.session
     if not session.isinitpath(file_path) and any(file_path.parent.glob(f"*/{PLAN}")):
         return None
@@ -71,8 +72,8 @@ def suite_file(file_path: Path, parent: pytest.Collector, run: Run) -> SuiteFile
 def python_items(
     collector: pytest.Module, value: Benchmark | type[EvalEnvironment], run: Run
 ) -> list[pytest.Item] | None:
-    """Items of a benchmark found in a Python module, or None when it was imported from elsewhere."""
-    if value.__module__ != collector.obj.__name__:
+    """Items of a benchmark found in a Python module, or None when it was written elsewhere."""
+    if not _written_in(value, collector):
         return None
     name = value.name
     try:
@@ -87,7 +88,14 @@ def python_items(
         location = (_relative(collector), getattr(value, "line", None))
         return list(items_of(collector, environment, entry, location=location, label=name))
     except NelError as error:
-        raise collector.CollectError(f"{ERROR_MARK}{error}") from None
+        msg = f"{ERROR_MARK}{error}"
+        raise collector.CollectError(msg) from None
+
+
+def _written_in(value: Benchmark | type[EvalEnvironment], collector: pytest.Module) -> bool:
+    if isinstance(value, Benchmark):
+        return Path(value.file) == collector.path
+    return bool(value.__module__ == collector.obj.__name__)
 
 
 def _validated(raw: dict[str, Any]) -> RunConfig | None:

@@ -38,7 +38,7 @@ class AttemptItem(pytest.Item):
         return item
 
     @property
-    def location(self) -> tuple[str, int | None, str]:  # type: ignore[override]
+    def location(self) -> tuple[str, int | None, str]:
         """As pytest's, without asking the file system for each item."""
         path, line = self.bench.location
         return path, line, self.name

@@ -153,9 +153,7 @@ def _replace_model(suite: JsonObject, options: Options) -> None:
     quick = quick_suite(
         bench="x",
         model=options.given.get("model") or options.given.get("model-id") or old.get("model"),
-        url=None
-        if "model" in options.given
-        else options.given.get("model-url") or old.get("url"),
+        url=None if "model" in options.given else options.given.get("model-url") or old.get("url"),
         key_env=options.given.get("api-key-env"),
         options=QuickOptions(temperature=None),
     )
@@ -167,5 +165,3 @@ def _replace_model(suite: JsonObject, options: Options) -> None:
         kept = {"generation", "timeout"}
     inherited = {key: value for key, value in old.items() if key in kept}
     suite["services"][names[0]] = {**inherited, **{k: v for k, v in fresh.items() if v != {}}}
-
-

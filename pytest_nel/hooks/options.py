@@ -74,7 +74,9 @@ def _truth(text: str) -> bool:
 
 
 OPTIONS = (
-    Option("bench", str, "NAME", "Measure this benchmark: a built-in's name, file.py or file.py:name"),
+    Option(
+        "bench", str, "NAME", "Measure this benchmark: a built-in's name, file.py or file.py:name"
+    ),
     Option("model", str, "MODEL", "Serve a model in the run: demo, or the path of a .gguf file"),
     Option("model-url", str, "URL", "OpenAI-compatible endpoint", ("NEMO_MODEL_URL",)),
     Option("model-id", str, "ID", "Model name to ask the endpoint for", ("NEMO_MODEL_ID",)),
@@ -97,7 +99,9 @@ OPTIONS = (
     Option("max-tokens", _number(int, 1), "N", "Longest answer in tokens (default: the server's)"),
     Option("system-prompt", str, "TEXT", "System prompt, instead of the benchmark's own"),
     Option("timeout", _number(float, 0, above=True), "S", "Seconds for one request (default: 600)"),
-    Option("output-dir", str, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"),
+    Option(
+        "output-dir", str, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"
+    ),
     Option("shuffle-seed", _seed, "SEED", "Order of the problems, or none (default: 42)"),
     Option("max-unscored", _number(int, 0), "N", "Attempts that may lack a score (default: 0)"),
     Option(
@@ -141,7 +145,9 @@ def add_options(parser: pytest.Parser) -> None:
             help=option.help,
         )
         parser.addini(option.dest, f"Default of {option.flag}", default=None)
-    group.addoption(STRICT.flag, dest=STRICT.dest, action="store_true", default=None, help=STRICT.help)
+    group.addoption(
+        STRICT.flag, dest=STRICT.dest, action="store_true", default=None, help=STRICT.help
+    )
     parser.addini(STRICT.dest, f"Default of {STRICT.flag}", default=None)
     parser.addini(
         "nel_files",

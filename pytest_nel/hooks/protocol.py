@@ -20,7 +20,14 @@ from pytest_nel.hooks.outcome import LETTERS_UP_TO, dress
 from pytest_nel.hooks.state import run_key
 
 _INSIDE = ("setup", "call", "teardown", "makereport", "protocol")
-_KNOWN = ("_pytest.", "xdist.", "pytest_nel.", "pytest_asyncio", "anyio.", "_hypothesis_pytestplugin")
+_KNOWN = (
+    "_pytest.",
+    "xdist.",
+    "pytest_nel.",
+    "pytest_asyncio",
+    "anyio.",
+    "_hypothesis_pytestplugin",
+)
 _ACTING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
 
@@ -101,7 +108,7 @@ def _report(item: AttemptItem) -> bool:
             {item.name: 1},
             outcome if called else "passed",
             longrepr if called else None,
-            when,  # type: ignore[arg-type]  # one of the three literals
+            when,
             duration=0.0,
             start=start,
             stop=stop,

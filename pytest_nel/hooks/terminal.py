@@ -123,7 +123,7 @@ class Terminal:
     def pytest_sessionfinish(self) -> None:
         """Leave the live line on a line of its own."""
         if self._live and self._reporter is not None:
-            self._reporter.write(f"\r\x1b[K")
+            self._reporter.write("\r\x1b[K")
             self._live = False
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -155,7 +155,9 @@ class Terminal:
         yield Line(f"results: {shown_path(run.directory, self._config)}")
 
     def _shown(self, derived: Derived) -> Iterator[Line]:
-        wanted = self._run.options.get("show") or ("wrong" if self._config.get_verbosity() > 1 else None)
+        wanted = self._run.options.get("show") or (
+            "wrong" if self._config.get_verbosity() > 1 else None
+        )
         if wanted is None:
             return
         outcomes = {"all": ("correct", "wrong", "unparsed", "unscored")}.get(wanted, (wanted,))

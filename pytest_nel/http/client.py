@@ -23,6 +23,9 @@ from pytest_nel.http.retry import Fault, Retry
 from pytest_nel.http.transport import make_http_client
 
 
+DEFAULT_CONCURRENT = 32
+
+
 @dataclass(slots=True)
 class ClientStats:
     """Counters of one client; other threads may read them at any time.
@@ -76,7 +79,8 @@ class ModelClient:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.endpoint = endpoint
-        self.limiter = limiter or AdaptiveLimiter(endpoint.max_concurrent)
+        self._connections = endpoint.max_concurrent or DEFAULT_CONCURRENT
+        self.limiter = limiter or AdaptiveLimiter(self._connections)
         self.stats = ClientStats()
         self._url = _checked_url(endpoint)
         self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
@@ -112,7 +116,7 @@ class ModelClient:
             raise ConfigError(msg)
         self._loop = loop
         if self._http is None:
-            self._http = make_http_client(str(self._url), connections=self.endpoint.max_concurrent)
+            self._http = make_http_client(str(self._url), connections=self._connections)
         self._prepare(self._http)
 
     async def close(self) -> None:

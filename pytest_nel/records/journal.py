@@ -148,20 +148,23 @@ def _note(line: bytes, place: tuple[int, int, int], index: JournalIndex) -> str 
     if not line.endswith(b"\n"):
         return "torn last line (its writer died while writing it)"
     try:
-        row = json.loads(line)
-        kind = row["_type"]
-        if kind == "meta":
-            index.metas.append(row)
-            return None
-        key = (int(row["problem_idx"]), int(row["repeat"]))
+        _enter(json.loads(line), place, index)
     except (ValueError, KeyError, TypeError) as error:
         return f"unreadable ({type(error).__name__}: {error})"
+    return None
+
+
+def _enter(row: JsonObject, place: tuple[int, int, int], index: JournalIndex) -> None:
+    kind = row["_type"]
+    if kind == "meta":
+        index.metas.append(row)
+        return
+    key = (int(row["problem_idx"]), int(row["repeat"]))
     if kind == "started":
         index.tries += 1
-        return None
+        return
     entry = index.entries.setdefault(key, Entry())
     if kind == "solved":
         entry.solved, entry.scored = place, None
     else:
         entry.scored = place
-    return None

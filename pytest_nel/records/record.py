@@ -194,14 +194,15 @@ def dumps(value: Any) -> str:  # Any: a JSON-like value
 
 
 def _strict(value: Any, depth: int) -> Any:  # Any: walks JSON-like values
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if depth > 50:
-        return "…"
-    if isinstance(value, Mapping):
-        return {str(key): _strict(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-        return [_strict(item, depth + 1) for item in value]
-    return str(value)
+    plain: Any = str(value)
+    if value is None or isinstance(value, str | bool | int):
+        plain = value
+    elif isinstance(value, float):
+        plain = value if math.isfinite(value) else None
+    elif depth > 50:
+        plain = "…"
+    elif isinstance(value, Mapping):
+        plain = {str(key): _strict(item, depth + 1) for key, item in value.items()}
+    elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        plain = [_strict(item, depth + 1) for item in value]
+    return plain

@@ -69,9 +69,7 @@ class Tally:
             self._failure(solved, scored, failure)
         self._span(solved, scored)
 
-    def _reward(
-        self, solved: Mapping[str, Any], scored: Mapping[str, Any], reward: float
-    ) -> None:
+    def _reward(self, solved: Mapping[str, Any], scored: Mapping[str, Any], reward: float) -> None:
         problem = solved["problem_idx"]
         self.rewards[problem].append(reward)
         self.correct[problem] += scored["outcome"] == "correct"
@@ -106,9 +104,7 @@ class Tally:
         answered = solved.get("has_model") and scored["outcome"] != "unscored"
         self.empty += bool(answered and not str(solved.get("response", "")).strip())
 
-    def _failure(
-        self, solved: Mapping[str, Any], scored: Mapping[str, Any], failure: str
-    ) -> None:
+    def _failure(self, solved: Mapping[str, Any], scored: Mapping[str, Any], failure: str) -> None:
         self.failures[failure] += 1
         if len(self.exemplars[failure]) < _EXEMPLARS:
             self.exemplars[failure].append(

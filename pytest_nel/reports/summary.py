@@ -92,7 +92,9 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
         lines.append(Line(f"{name}: {unscored:,} without a score: {kinds}", {"red": True}))
         shown = [facts["exemplars"][0] for facts in categories.values() if facts["exemplars"]]
         lines += [_example(name, example) for example in shown[:3]]
-    lines += [Line(f"{name}: journal: {showable(text, 300)}", {"yellow": True}) for text in problems[:3]]
+    lines += [
+        Line(f"{name}: journal: {showable(text, 300)}", {"yellow": True}) for text in problems[:3]
+    ]
     return lines
 
 
@@ -139,5 +141,3 @@ def _extracted(row: Mapping[str, Any]) -> str:
 def _end(text: str, limit: int = 600) -> str:
     clean = showable(text, 1_000_000)
     return clean if len(clean) <= limit else "…" + clean[-limit:]
-
-

@@ -32,7 +32,7 @@ class ApiService:
             model: The model name to send; null means the service's own name.
             api_key: ``${NAME}`` of the environment variable with the key; null sends none.
             generation: Sampling parameters of every request, unless the solver sets its own.
-            max_concurrent: Requests in flight at most.
+            max_concurrent: Requests in flight at most; null leaves it to the benchmarks.
             connect_timeout: Seconds to open a connection.
             read_timeout: Seconds without a byte; null leaves it to ``timeout``.
             timeout: Seconds for one request in all.
@@ -47,7 +47,7 @@ class ApiService:
         model: str | None = None
         api_key: str | None = None
         generation: Generation = Generation()
-        max_concurrent: Annotated[int, Field(ge=1)] = 32
+        max_concurrent: Annotated[int, Field(ge=1)] | None = None
         connect_timeout: Annotated[float, Field(gt=0)] = 10.0
         read_timeout: Annotated[float, Field(gt=0)] | None = None
         timeout: Annotated[float, Field(gt=0)] = 600.0
