@@ -7,7 +7,8 @@ from pytest_nel.core.keys import digest
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.tally import Tally
 from pytest_nel.stats.intervals import Interval, mean_interval
-from pytest_nel.stats.summary import pass_at_k, percentiles, summary
+from pytest_nel.stats.pass_at_k import pass_at_k
+from pytest_nel.stats.summary import percentiles, summary
 
 _RATES = ("n_unparsed", "n_truncated", "n_empty", "n_refusals")
 
