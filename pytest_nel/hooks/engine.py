@@ -20,28 +20,28 @@ from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.files import write_plan
 
-_WIDE = ("session", "package", "module")
+_CARRIER = "nel_solver of a benchmark"
 
 
-def begin(run: Run, session: pytest.Session) -> None:
+def begin(run: Run, item: pytest.Item) -> None:
     """Start everything, once; called in the set-up of the first item."""
     if run.engine is not None:
         return
     if run.stop is not None:
         pytest.skip(f"not run: {run.stop.text}")
     try:
-        _begin(run)
+        _begin(run, item)
     except NelError as error:
         run.stop = StopReason(str(error), fatal=True)
-        session.shouldstop = run.stop.text
+        item.session.shouldstop = run.stop.text
         pytest.skip(f"not run: {error}")
     except Exception as error:
         run.stop = StopReason(f"the run could not begin: {error}", fatal=True)
-        session.shouldstop = run.stop.text
+        item.session.shouldstop = run.stop.text
         raise
 
 
-def _begin(run: Run) -> None:
+def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
     run.directory.mkdir(parents=True, exist_ok=True)
     write_snapshot(run)
@@ -59,8 +59,8 @@ def _begin(run: Run) -> None:
     for bench in benches:
         if bench.service is not None:
             run.solvers.prepare(bench.plan, bench.endpoint_type, parts)
-    for bench in benches:
-        solver = _solver(run, bench)
+    for bench, found in zip(benches, _solvers(benches, item), strict=True):
+        solver = _checked(run, bench, found)
         write_plan(run.directory / bench.plan.id, _plan_json(bench, solver))
         engine.add(bench.plan, solver)
     limit, window = limits(run, benches)
@@ -89,23 +89,34 @@ def _plan_json(bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
     return facts
 
 
-def _solver(run: Run, bench: BenchmarkRun) -> Solver:
-    """The benchmark's ``nel_solver`` as its directory's conftest.py files define it."""
-    carrier: Any = pytest.Function.from_parent(
-        bench.node, name="nel_solver of this benchmark", callobj=_wants_a_solver
-    )
-    definitions = carrier._fixtureinfo.name2fixturedefs  # noqa: SLF001 - the scope is told nowhere else
-    scope = definitions["nel_solver"][-1].scope
-    if scope not in _WIDE:
-        msg = (
-            f"fixture nel_solver has scope {scope!r}: one solver serves all attempts, so declare "
-            'it with @pytest.fixture(scope="session")'
+def _solvers(benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
+    """Each benchmark's ``nel_solver`` as the conftest.py files above it define it.
+
+    A carrier function is set up below the first item, once per benchmark: pytest then resolves
+    the fixture as for any test, and tears down what is narrower than the session with the item.
+    """
+    top: pytest.Item = item
+    solvers = []
+    for bench in benches:
+        probe: Any = pytest.Function.from_parent(bench.node, name=_CARRIER, callobj=_wants_a_solver)
+        info = probe._fixtureinfo  # noqa: SLF001 - what is visible from the benchmark's file
+        scope = info.name2fixturedefs["nel_solver"][-1].scope
+        if scope != "session":
+            msg = (
+                f"fixture nel_solver has scope {scope!r}: one solver serves all attempts of a "
+                'run, so declare it with @pytest.fixture(scope="session")'
+            )
+            raise ConfigError(msg)
+        carrier = pytest.Function.from_parent(
+            top, name=_CARRIER, callobj=_wants_a_solver, fixtureinfo=info
         )
-        raise ConfigError(msg)
-    for name in carrier.fixturenames:
-        if name in definitions and definitions[name][-1].scope in _WIDE:
-            carrier._request.getfixturevalue(name)  # noqa: SLF001 - an Item has no request of its own
-    solver = carrier._request.getfixturevalue("nel_solver")  # noqa: SLF001 - as above
+        item.session._setupstate.setup(carrier)  # noqa: SLF001 - an Item has no fixtures of its own
+        solvers.append(carrier.funcargs["nel_solver"])
+        top = carrier
+    return solvers
+
+
+def _checked(run: Run, bench: BenchmarkRun, solver: Any) -> Solver:
     if solver is run.solvers and not run.solvers.knows(bench.plan):
         raise ConfigError(NO_MODEL)
     if not callable(getattr(solver, "solve", None)):
@@ -114,7 +125,8 @@ def _solver(run: Run, bench: BenchmarkRun) -> Solver:
             f"got {type(solver).__name__}"
         )
         raise ConfigError(msg)
-    return solver  # type: ignore[no-any-return]  # has solve(), as just seen
+    checked: Solver = solver
+    return checked
 
 
 def _wants_a_solver(nel_solver: Solver) -> None:

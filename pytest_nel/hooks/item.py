@@ -49,7 +49,7 @@ class AttemptItem(pytest.Item):
 
     def setup(self) -> None:
         """Start the engine with the first item of the session."""
-        begin(self.config.stash[run_key], self.session)
+        begin(self.config.stash[run_key], self)
 
     def runtest(self) -> None:
         """Take this attempt's record, waiting for it if need be."""
