@@ -120,7 +120,7 @@ def pytest_report_teststatus(
     if nel is None:
         return None
     if "check" in nel:
-        return ("passed" if report.passed else "checks failed"), "", ""
+        return ("" if report.passed else "check failed" if report.failed else "check open"), "", ""
     if report.when != "call":
         return None
     outcome = nel["outcome"]
