@@ -122,7 +122,8 @@ class Finish:
             codes.add(Exit.INTERRUPTED)
         if exitstatus not in {Exit.GO, Exit.NO_GO, Exit.INTERRUPTED}:
             codes.add(exitstatus)
-        if self._ended(session) and self._seen < session.testscollected:
+        ran = self._ended(session) and not session.config.option.collectonly
+        if ran and self._seen < session.testscollected:
             codes.add(Exit.INTERNAL)
         return worst(codes or {Exit.GO})
 

@@ -1,5 +1,6 @@
 """Under ``-n``: what workers are told, what they hand back, who runs what."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from pytest_nel.core.errors import NelError
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.models import override, suite_args, suite_for
+from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.scheduling import ShardScheduling
 from pytest_nel.hooks.state import Run
 
@@ -84,6 +86,11 @@ class Distribution:
             "only": only,
             "endpoints": run.endpoints,
         }
+
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """The number of items is known now, and with it whether letters would be too many."""
+        verbose = self._run.config.get_verbosity() > 0
+        self._run.letters = verbose or len(ids) <= LETTERS_UP_TO
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShardScheduling:
         """Shards, whatever ``--dist`` says: looking ahead needs to know what is ours."""
