@@ -1,5 +1,6 @@
 """The suite of a run, written so that the file gives the same run again."""
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ def write_suite(raw: Mapping[str, Any], path: Path, *, header: Sequence[str] = (
     body = yaml.dump(
         dict(raw), Dumper=_SuiteDumper, sort_keys=False, allow_unicode=True, width=10_000
     )
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text("\n".join([*comments, body]), encoding="utf-8", newline="\n")
     partial.replace(path)
 
