@@ -137,3 +137,10 @@ def answer(text: str | None = "42", **changes: Any) -> dict[str, Any]:
         "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
         **changes,
     }
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what the other side of a socket does; five seconds at most."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  # counters of a server, not events
+            await asyncio.sleep(0.005)
