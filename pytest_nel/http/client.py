@@ -168,12 +168,13 @@ class ModelClient:
         stats.requests += 1
         stats.in_flight += 1
         begin = time.perf_counter()
+        deadline = asyncio.timeout(self.endpoint.timeout)
         try:
-            async with asyncio.timeout(self.endpoint.timeout):
+            async with deadline:
                 response = await self._send(body)
-        except TimeoutError:
-            return faults.of_deadline(self.endpoint.timeout)
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as exc:
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
+            if isinstance(exc, TimeoutError) and deadline.expired():
+                return faults.of_deadline(self.endpoint.timeout)
             return faults.of_exception(exc)
         finally:
             stats.in_flight -= 1
@@ -203,7 +204,7 @@ class ModelClient:
     async def _pause(self, fault: Fault, made: int) -> None:
         """Wait before the next request, or raise what ends the call."""
         stats = self.stats
-        if fault.status in faults.THROTTLED:
+        if fault.retryable and fault.status in faults.THROTTLED:
             told = None if self._retry.told_too_long(fault) else fault.retry_after
             self.limiter.throttled(told)
         seconds = self._retry.pause(fault, made)

@@ -51,8 +51,10 @@ def of_exception(error: Exception) -> Fault:
     if isinstance(error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
         return Fault(FailureKind.PROTOCOL, name, detail, retryable=False)
     kind = classify(f"{name}: {detail}") or FailureKind.SERVER_ERROR
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         kind = FailureKind.MODEL_TIMEOUT
+    elif isinstance(error, httpx.DecodingError):  # announced as compressed, but is not
+        kind = FailureKind.PROTOCOL
     return Fault(kind, name, detail, retryable=not _bad_certificate(error))
 
 

@@ -128,7 +128,7 @@ def reply(
 
 
 def answer(text: str | None = "42", **changes: Any) -> dict[str, Any]:
-    """A chat completion; ``changes`` replace top-level keys, ``message`` merges into the message."""
+    """A chat completion; ``message`` is merged into its message, the rest into the top level."""
     message = {"role": "assistant", "content": text, **changes.pop("message", {})}
     finish = changes.pop("finish_reason", "stop")
     return {

@@ -144,11 +144,12 @@ async def test_h02_too_long_a_wait_fails_the_attempt_with_a_clear_message(serve:
         reply(b"{}", "409 Conflict"),
         reply(b"{}", "503 Service Unavailable"),
         reply(b"{}", "529 Overloaded"),
+        reply(b"not gzip", headers=["Content-Encoding: gzip"]),
         b"garbage\r\n\r\n",
     ],
     ids=[
         "h03-500-html", "h04-login-page", "h05-error-429", "h06-null", "h06-empty", "empty-body",
-        "408", "409", "503", "529", "no-http",
+        "408", "409", "503", "529", "bad-gzip", "no-http",
     ],
 )  # fmt: skip
 async def test_what_a_retry_may_cure_is_retried(serve: Serve, fault: bytes) -> None:

@@ -1,6 +1,7 @@
 """Which transport is chosen, and the slot transport itself."""
 
 import asyncio
+import importlib.util
 from collections.abc import Awaitable, Callable
 
 import httpx
@@ -93,6 +94,12 @@ def test_an_unusable_proxy_is_a_config_error_without_its_password(
         make_http_client("http://model.test/", connections=2)
 
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("h2") is not None, reason="h2 is installed")
+def test_http2_without_its_package_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match="h2"):
+        make_http_client("http://model.test/", connections=2, http2=True)
 
 
 @pytest.mark.asyncio
