@@ -186,7 +186,7 @@ class ModelClient:
                 response.content, response.headers.get("content-type", "").lower(), sent
             )
         except BadReply as exc:
-            return faults.of_bad_reply(exc)
+            return faults.of_bad_reply(exc, response, self._clock())
         return replace(reply, latency_ms=elapsed * 1000.0)
 
     async def _send(self, body: bytes) -> httpx.Response:

@@ -120,6 +120,16 @@ async def test_h02_a_retry_after_date_is_waited_for(serve: Serve) -> None:
     assert slept == [90.0, 2.0, 4.0]
 
 
+async def test_retry_after_beside_an_error_in_a_200_reply_counts_too(serve: Serve) -> None:
+    overloaded = {"error": {"message": "upstream overloaded", "code": 429}}
+    server = await serve(reply(overloaded, headers=["Retry-After: 1"]), OK)
+
+    response = await ask(server)
+
+    assert response.requests == 2
+    assert server.times[1] - server.times[0] >= 1.0
+
+
 async def test_h02_too_long_a_wait_fails_the_attempt_with_a_clear_message(serve: Serve) -> None:
     server = await serve(reply(b"", "429 Too Many Requests", ["Retry-After: 3600"]), OK)
 
@@ -204,7 +214,7 @@ async def test_h27_dripping_bytes_end_with_the_total_timeout_and_others_go_on(
     serve: Serve,
 ) -> None:
     server = await serve(dripping, OK)
-    client = ModelClient(endpoint(server.url, timeout=0.2), retry=Retry(attempts=1))
+    client = ModelClient(endpoint(server.url, timeout=0.5), retry=Retry(attempts=1))
 
     slow = asyncio.create_task(client.chat(ASK))
     await until(lambda: bool(server.requests))
@@ -215,16 +225,16 @@ async def test_h27_dripping_bytes_end_with_the_total_timeout_and_others_go_on(
     assert other.content == "42"
     assert isinstance(error, InfraError)
     assert error.kind is FailureKind.MODEL_TIMEOUT
-    assert "0.2 s" in str(error)
+    assert "0.5 s" in str(error)
 
 
 async def test_a_timeout_is_retried(serve: Serve) -> None:
     server = await serve(silent, OK)
 
-    response = await ask(server, timeout=0.1)
+    response = await ask(server, timeout=0.4)
 
     assert (response.content, response.requests) == ("42", 2)
-    assert response.latency_ms < 100
+    assert response.latency_ms < 400
 
 
 async def test_h21_a_context_overflow_is_not_retried(serve: Serve) -> None:
@@ -386,7 +396,7 @@ async def test_queueing_is_no_latency_and_the_limit_holds(serve: Serve) -> None:
     await client.close()
 
     assert server.connections == 2
-    assert all(50 <= each.latency_ms < 150 for each in replies)
+    assert all(50 <= each.latency_ms < 190 for each in replies)
 
 
 async def test_backoff_holds_no_slot(serve: Serve) -> None:

@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import FailureKind as K
@@ -65,12 +65,14 @@ def test_a_status_counts_only_where_the_text_says_so(text: str, status: int | No
     assert status_in(text) == status
 
 
+@settings(deadline=None)
 @given(st.uuids(), st.sampled_from(["request {} failed", "{}", "status {}", "http {} x"]))
 def test_digits_in_ids_are_no_status(identity: uuid.UUID, sentence: str) -> None:
     assert status_in(sentence.format(identity)) is None
     assert classify(sentence.format(identity.hex)) is None
 
 
+@settings(deadline=None)
 @given(st.text(), st.none() | st.integers(0, 999))
 def test_any_text_can_be_classified(text: str, status: int | None) -> None:
     kind = classify(text, status)

@@ -335,12 +335,14 @@ def test_any_event_stream_is_a_response_or_a_bad_reply(chunks: list[Any], done: 
     assert isinstance(response.content, str)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(["", "text/html", "text/event-stream"]))
 def test_any_bytes_are_a_response_or_a_bad_reply(body: bytes, content_type: str) -> None:
     with pytest.raises(BadReply):
         parse_reply(body, content_type)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_any_error_body_has_a_short_message(body: bytes) -> None:
     message = error_message(body)

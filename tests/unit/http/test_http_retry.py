@@ -4,7 +4,7 @@ import email.utils
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import FailureKind
@@ -50,6 +50,7 @@ def test_a_date_in_the_past_means_now() -> None:
     assert parse_retry_after(date, NOW) == 0.0
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_seconds_or_nothing(value: str) -> None:
     seconds = parse_retry_after(value, NOW)
@@ -63,6 +64,7 @@ def test_waits_double_up_to_the_cap() -> None:
     assert [wait.seconds(n) for n in (1, 2, 3, 7, 5000)] == [1, 2, 4, 60, 60]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 200), st.integers(0, 10**6))
 def test_jitter_stays_within_half_and_one_and_a_half(failures: int, seed: int) -> None:
     plain = Exponential()
@@ -71,6 +73,7 @@ def test_jitter_stays_within_half_and_one_and_a_half(failures: int, seed: int) -
     assert 0.5 <= wait.seconds(failures) / plain.seconds(failures) <= 1.5
 
 
+@settings(deadline=None)
 @given(st.floats(0, 120), st.integers(1, 5))
 def test_no_wait_is_shorter_than_told(told: float, made: int) -> None:
     pause = Retry(attempts=6).pause(fault(retry_after=told), made)
