@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from raw_server import Peer, RawServer, Step, answer, reply, until
 
 from pytest_nel.core.errors import (
     ConfigError,
@@ -23,6 +22,7 @@ from pytest_nel.core.types import Endpoint, ModelResponse
 from pytest_nel.http.client import ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.retry import Exponential, Retry
+from tests.unit.http.raw_server import Peer, RawServer, Step, answer, reply, until
 
 pytestmark = pytest.mark.asyncio
 Serve = Callable[..., Awaitable[RawServer]]

@@ -17,10 +17,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from raw_server import Peer, RawServer, reply, until
 
 from pytest_nel.http._h1 import ReplyTooLarge
 from pytest_nel.http.fast import FastTransport
+from tests.unit.http.raw_server import Peer, RawServer, reply, until
 
 pytestmark = pytest.mark.asyncio
 Serve = Callable[..., Awaitable[RawServer]]

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from raw_server import answer
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import ModelResponse
 from pytest_nel.http.answer import answer_flags
 from pytest_nel.http.openai import BadReply, error_message, parse_reply, request_body
+from tests.unit.http.raw_server import answer
 
 
 def parse(data: Any, **sampling: Any) -> ModelResponse:
@@ -377,7 +377,9 @@ def test_a_lone_surrogate_in_a_prompt_can_be_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "sampling", [{"temperature": float("nan")}, {"x": object()}, {"model": "other"}], ids=str
+    "sampling",
+    [{"temperature": float("nan")}, {"x": object()}, {"model": "other"}],
+    ids=["nan", "object", "reserved"],
 )
 def test_a_parameter_that_cannot_be_sent_is_a_config_error(sampling: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
-from raw_server import Peer, RawServer, reply, until
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.http._h1 import ReplyTooLarge
 from pytest_nel.http.slots import SlotTransport
 from pytest_nel.http.transport import make_http_client, proxy_for
+from tests.unit.http.raw_server import Peer, RawServer, reply, until
 
 Serve = Callable[..., Awaitable[RawServer]]
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
