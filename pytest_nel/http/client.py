@@ -172,12 +172,13 @@ class ModelClient:
         stats.requests += 1
         stats.in_flight += 1
         begin = time.perf_counter()
+        deadline = asyncio.timeout(self.endpoint.timeout)
         try:
-            async with asyncio.timeout(self.endpoint.timeout):
+            async with deadline:
                 response = await self._send(body)
-        except TimeoutError:
-            return faults.of_deadline(self.endpoint.timeout)
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as exc:
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
+            if isinstance(exc, TimeoutError) and deadline.expired():
+                return faults.of_deadline(self.endpoint.timeout)
             return faults.of_exception(exc)
         finally:
             stats.in_flight -= 1
@@ -189,7 +190,7 @@ class ModelClient:
                 response.content, response.headers.get("content-type", "").lower(), sent
             )
         except BadReply as exc:
-            return faults.of_bad_reply(exc)
+            return faults.of_bad_reply(exc, response, self._clock())
         return replace(reply, latency_ms=elapsed * 1000.0)
 
     async def _send(self, body: bytes) -> httpx.Response:
@@ -207,7 +208,7 @@ class ModelClient:
     async def _pause(self, fault: Fault, made: int) -> None:
         """Wait before the next request, or raise what ends the call."""
         stats = self.stats
-        if fault.status in faults.THROTTLED:
+        if fault.retryable and fault.status in faults.THROTTLED:
             told = None if self._retry.told_too_long(fault) else fault.retry_after
             self.limiter.throttled(told)
         seconds = self._retry.pause(fault, made)

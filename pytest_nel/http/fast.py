@@ -131,6 +131,7 @@ class FastTransport(httpx.AsyncBaseTransport):
         idle.append(connection)
 
     async def _connect(self, origin: Origin, timeout: float | None) -> Connection:  # noqa: ASYNC109  # httpx hands it over as a number
+        self._check_open()
         loop = asyncio.get_running_loop()
         made = Connection(loop, self._lost)
         try:
@@ -150,12 +151,18 @@ class FastTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectError(msg) from exc
         if not made.lost.done():  # the peer may already have hung up
             self._open.add(made)
-        if self._closed:
+        try:
+            self._check_open()  # closing may have come while connecting
+        except httpx.ConnectError:
             made.abort()
-            msg = "the transport was closed while connecting"
-            raise httpx.ConnectError(msg)
+            raise
         _keep_tcp_alive(made)
         return made
+
+    def _check_open(self) -> None:
+        if self._closed:
+            msg = "the transport is closed"
+            raise httpx.ConnectError(msg)
 
     def _lost(self, connection: Connection) -> None:
         self._open.discard(connection)

@@ -28,16 +28,17 @@ def of_response(response: httpx.Response, now: float) -> Fault:
     return _of_status(status, f"HTTP {status}", detail, told)
 
 
-def of_bad_reply(error: BadReply) -> Fault:
-    """The fault behind a 2xx response that holds no answer."""
+def of_bad_reply(error: BadReply, response: httpx.Response, now: float) -> Fault:
+    """The fault behind a 2xx response that holds no answer; ``now`` as for :func:`of_response`."""
     detail = str(error)
+    told = parse_retry_after(response.headers.get("retry-after"), now)
     if error.status is not None:
-        return _of_status(error.status, f"error {error.status} in a 200 reply", detail, None)
+        return _of_status(error.status, f"error {error.status} in a 200 reply", detail, told)
     if not error.stated:
         return Fault(FailureKind.PROTOCOL, "protocol error", detail)
     kind = classify(detail)
     if kind is FailureKind.RATE_LIMIT:
-        return _of_status(429, "error in a 200 reply", detail, None)
+        return _of_status(429, "error in a 200 reply", detail, told)
     final = kind in _FINAL or kind is FailureKind.MODEL_ERROR
     return Fault(kind or FailureKind.PROTOCOL, "error in a 200 reply", detail, retryable=not final)
 
@@ -51,8 +52,10 @@ def of_exception(error: Exception) -> Fault:
     if isinstance(error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
         return Fault(FailureKind.PROTOCOL, name, detail, retryable=False)
     kind = classify(f"{name}: {detail}") or FailureKind.SERVER_ERROR
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         kind = FailureKind.MODEL_TIMEOUT
+    elif isinstance(error, httpx.DecodingError):  # announced as compressed, but is not
+        kind = FailureKind.PROTOCOL
     return Fault(kind, name, detail, retryable=not _bad_certificate(error))
 
 

@@ -1,5 +1,6 @@
 """Which transport carries the requests to an endpoint."""
 
+import importlib.util
 import urllib.request
 
 import httpx
@@ -71,12 +72,16 @@ def make_http_client(  # the switches of a transport, all by keyword
 def _slots(
     *, connections: int, proxy: str | None, verify: Verify, http2: bool, max_body: int
 ) -> SlotTransport:
+    # httpcore would look for it only when a request is sent.
+    if http2 and importlib.util.find_spec("h2") is None:
+        msg = "HTTP/2 needs the package h2, which is not installed: pip install 'httpx[http2]'"
+        raise ConfigError(msg)
     try:
         return SlotTransport(
             connections=connections, proxy=proxy, verify=verify, http2=http2, max_body=max_body
         )
     except ImportError as exc:  # httpx names the extra to install
-        msg = f"the endpoint's proxy or HTTP/2 needs a package that is not installed: {exc}"
+        msg = f"the endpoint's proxy needs a package that is not installed: {exc}"
         raise ConfigError(msg) from exc
     except ValueError as exc:  # the URL may hold a password: not shown
         msg = "the proxy in the environment is no URL that httpx supports: check HTTP_PROXY etc."

@@ -25,7 +25,10 @@ SIGNS: dict[str, Callable[[int, int], float]] = {
 
 def judge(row: dict[str, Any], response: str) -> VerifyResult:
     """Grade a response to that row."""
-    return basics(ScorerInput(response=response, target=row["answer"], metadata=row))
+    result: VerifyResult = basics(
+        ScorerInput(response=response, target=row["answer"], metadata=row)
+    )
+    return result
 
 
 def named(name: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""Cases about what it costs: CPU per attempt, being installed, being interrupted."""
+"""Cases about what it costs: CPU per attempt, being interrupted, and the endpoint itself."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -19,16 +18,11 @@ from tests.perf.plugin_run import (
     CaseFailed,
     Load,
     PluginRun,
-    loads_by_itself,
     run_plugin,
     started,
 )
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
-HEAVY = frozenset(
-    {"asyncio", "datasets", "docker", "fabric", "httpcore", "httptools", "httpx", "numpy",
-     "paramiko", "pyarrow", "pydantic", "scipy", "ssl", "yaml"}
-)  # fmt: skip
 SMALL = 100  # a run whose CPU is all start-up
 
 
@@ -85,84 +79,6 @@ def _client_cpu(python: str, endpoint: RunningEndpoint, count: int) -> float:
         msg = f"the bare client: exit {cost.status}\n{cost.output[-2000:]}"
         raise CaseFailed(msg)
     return cost.cpu
-
-
-def installed(bench: Bench) -> Iterator[Figure]:
-    """What the plugin adds to a pytest run that does not use it."""
-    pairs = 5 if bench.quick else 25
-    with tempfile.TemporaryDirectory(prefix="nelspeed-") as folder:
-        directory = Path(folder)
-        (directory / "test_one.py").write_text("def test_one() -> None:\n    assert True\n")
-        base = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_one.py"]
-        has = [] if loads_by_itself(bench.python) else ["-p", "pytest_nel.plugin"]
-        without, having = [*base, "-p", "no:nel"], [*base, *has]
-        yield from _import_figures(bench, directory, without, having)
-
-        def seconds(arguments: list[str]) -> float:
-            cost = measure(
-                [bench.python, *arguments],
-                directory / "log",
-                env={"PYTHONPATH": str(ROOT)},
-                cwd=directory,
-            )
-            if cost.status != 0:
-                msg = f"{arguments}: exit {cost.status}\n{cost.output}"
-                raise CaseFailed(msg)
-            return cost.wall
-
-        first = bench.calibration.read()
-        walls = [(seconds(without), seconds(having)) for _ in range(pairs)]
-        last = bench.calibration.read()
-    added = [(after - before) * 1000 for before, after in walls]
-    yield Figure(
-        "added to an unrelated run",
-        median(added),
-        "ms",
-        target=10,
-        span=(first, last),
-        note=f"of {median([before for before, _ in walls]) * 1000:.0f} ms; {pairs} pairs",
-        detail={"walls_s": walls},
-    )
-
-
-def _import_figures(
-    bench: Bench, directory: Path, without: list[str], having: list[str]
-) -> Iterator[Figure]:
-    costs: list[float] = []
-    added: dict[str, int] = {}
-    first = bench.calibration.read()
-    for _ in range(bench.rounds):
-        before = _imports(bench.python, directory, without)
-        after = _imports(bench.python, directory, having)
-        added = {name: cost for name, cost in after.items() if name not in before}
-        costs.append(sum(added.values()) / 1000)
-    span = (first, bench.calibration.read())
-    heavy = sorted(name for name in added if name.split(".")[0] in HEAVY)
-    detail = {"modules_us": added, "ms": costs}
-    note = f"{len(added)} modules"
-    yield Figure("imports added", median(costs), "ms", 10, span=span, note=note, detail=detail)
-    yield Figure("heavy modules added", len(heavy), "", 0, span=span, note=" ".join(heavy[:5]))
-
-
-def _imports(python: str, directory: Path, arguments: list[str]) -> dict[str, int]:
-    done = subprocess.run(
-        [python, "-X", "importtime", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        msg = f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr[-2000:]}"
-        raise CaseFailed(msg)
-    return parse_importtime(done.stderr)
-
-
-def parse_importtime(text: str) -> dict[str, int]:
-    """Each module's own microseconds, from what ``-X importtime`` prints."""
-    pattern = r"^import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)"
-    return {name: int(cost) for cost, name in re.findall(pattern, text, re.MULTILINE)}
 
 
 def interrupt(bench: Bench) -> Iterator[Figure]:

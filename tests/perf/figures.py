@@ -25,8 +25,8 @@ class Figure:
         target: What ``value`` is held to; None only reports it.
         busy_target: The target where the machine was not quiet; None means the same.
         better: Which side of the target is good.
-        adjust: ``cpu`` divides CPU time by its slowdown, ``rate`` multiplies a rate by the
-            clock's.
+        adjust: ``cpu`` divides a time by the slowdown of CPU time, ``rate`` multiplies a rate by
+            it. Never the clock's: while others hold the cores that one flatters.
         span: The numbers of the calibration readings around it.
         detail: Further numbers, for the JSON and the note.
         note: A few words beside the verdict.
@@ -67,7 +67,7 @@ def judge(figure: Figure, calibration: Calibration) -> Judged:
     if figure.adjust == "cpu":
         value /= k.cpu
     elif figure.adjust == "rate":
-        value *= k.wall
+        value *= k.cpu
     target = figure.target
     if k.wall > QUIET and figure.busy_target is not None:
         target = figure.busy_target

@@ -1,7 +1,8 @@
 """Measures the plugin's speed and prints each figure beside its target: one command.
 
 ``python tests/perf/run.py [--quick] [--only NAME…] [--peers]``; docs/performance.md says how to
-read it. It needs Linux, pytest-nel with its test dependencies, and a machine with little else to do.
+read it. It needs Linux, pytest-nel with its test dependencies, and a machine with little else to
+do.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 if not __package__:  # run as a script: only this folder is on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.perf import cases_cost, cases_peers, cases_run
+from tests.perf import cases_cost, cases_installed, cases_peers, cases_run
 from tests.perf.bench import Bench, Case
 from tests.perf.figures import Figure, document, judge, markdown, table
 from tests.perf.peers import CACHE, PeerFailed
@@ -21,7 +22,7 @@ from tests.perf.plugin_run import CaseFailed
 
 CASES: dict[str, Case] = {
     "endpoint": cases_cost.endpoint_itself,
-    "installed": cases_cost.installed,
+    "installed": cases_installed.installed,
     "interrupt": cases_cost.interrupt,
     "half-second": cases_run.half_second,
     "attempt": cases_cost.attempt,

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.perf import plugin_run, rows
+from tests.perf import cases_installed, plugin_run, rows
 from tests.perf.bench import Bench
-from tests.perf.cases_cost import HEAVY, parse_importtime
-from tests.perf.cases_run import ideal
+from tests.perf.cases_run import fair_seeds, ideal
 from tests.perf.figures import Figure, document, judge, markdown, number, table
 from tests.perf.machine import ROOT, Calibration, Measured, Running, Speed, measure
 from tests.perf.peers import PEERS, installed, python_311
 from tests.perf.plugin_run import CaseFailed, Load, check, command_line, written
+from tests.support.behaviour import Behaviour, Model, draws
 from tests.support.endpoint import running_endpoint
+from tests.support.tally import possible_span
 
 
 def calibration(*speeds: tuple[float, float]) -> Calibration:
@@ -62,10 +63,10 @@ def test_cpu_time_is_divided_by_the_cpu_slowdown_only() -> None:
     assert (judged.raw, judged.verdict) == (600, "met")
 
 
-def test_a_rate_is_multiplied_by_the_slowdown_of_the_clock() -> None:
+def test_a_rate_is_multiplied_by_the_cpu_slowdown_only() -> None:
     figure = Figure("x", 700, "/s", target=900, better="higher", adjust="rate", span=(0, 0))
 
-    judged = judge(figure, calibration((0.03, 0.02), (0.02, 0.02)))
+    judged = judge(figure, calibration((0.09, 0.03), (0.02, 0.02)))
 
     assert judged.value == pytest.approx(1050)
     assert judged.verdict == "met"
@@ -133,16 +134,22 @@ def test_a_command_past_its_limit_is_killed_and_has_no_status(tmp_path: Path) ->
         os.kill(running.process.pid, 0)
 
 
-def test_the_imports_of_a_run_are_read_from_what_python_prints() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", "import json"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+def test_the_modules_of_a_pytest_run_are_those_it_has_loaded(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text("import colorsys\ndef test_one(): pass\n")
+    bench = Bench(python=sys.executable, quick=True, rounds=1, say=lambda _line: None)
+    command = ["-m", "pytest", "-q", "test_one.py"]
+    (tmp_path / "conftest.py").write_text(cases_installed._CONFTEST)
 
-    found = parse_importtime(done.stderr)
+    found = cases_installed.modules(bench, tmp_path, command)
 
-    assert {"json", "json.decoder"} <= set(found)
-    assert not HEAVY & set(found)
+    assert {"colorsys", "pytest", "test_one"} <= set(found)
+
+
+def test_imports_are_timed_with_the_others_already_loaded() -> None:
+    alone = cases_installed._import_ms(sys.executable, [], ["asyncio"])
+    again = cases_installed._import_ms(sys.executable, ["asyncio"], ["asyncio"])
+
+    assert again < alone
 
 
 def test_rows_differ_and_carry_their_gold_for_the_endpoint(tmp_path: Path) -> None:
@@ -158,6 +165,23 @@ def test_rows_differ_and_carry_their_gold_for_the_endpoint(tmp_path: Path) -> No
 def test_the_ideal_rounds_up_to_whole_waves() -> None:
     assert ideal(2000, 0.5) == 16.0
     assert ideal(14_042, 0.1) == pytest.approx(22.0)
+
+
+def test_the_latencies_of_a_fair_seed_leave_the_room_asked_for() -> None:
+    order = [b"%d" % index for index in range(1500)]
+
+    seeds = fair_seeds(order, 0.8, 2)
+
+    assert seeds == sorted(set(seeds))
+    for seed in seeds:
+        model = Model(Behaviour(latency=0.5, sigma=1.0, seed=seed))
+        latencies = [model.delay(draws(seed, digest, 0).latency) for digest in order]
+        assert sum(latencies) / 64 / possible_span(latencies, 64) >= 0.8
+
+
+def test_a_room_that_no_seed_leaves_is_an_error() -> None:
+    with pytest.raises(CaseFailed, match="room"):
+        fair_seeds([b"only one"], 0.9, 1)
 
 
 def test_the_command_line_is_what_a_user_types(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class Model:
         """Decide about one request."""
         how = self.behaviour
         draw = draws(how.seed, digest, nth)
-        delay = self._delay(draw.latency)
+        delay = self.delay(draw.latency)
         if how.status != 200:
             return Reply(delay, "answer", how.status, error_body(how.status, how.message))
         fault = self._fault(draw.fault, delay, nth)
@@ -167,7 +167,8 @@ class Model:
             return Reply(delay, "answer", status, error_body(status, text))
         return Reply(delay, "answer", 200, self._body(request, prompt, text, chat=chat))
 
-    def _delay(self, draw: float) -> float:
+    def delay(self, draw: float) -> float:
+        """The latency that a draw stands for."""
         how = self.behaviour
         if how.sigma <= 0:
             return how.latency

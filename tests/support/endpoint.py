@@ -2,8 +2,8 @@
 
 ``python tests/support/endpoint.py --port 0 --latency 0.05`` prints its port and serves until it is
 ended; ``running_endpoint(latency=0.05)`` does the same around a block of a test. It speaks
-``…/chat/completions``, ``…/completions`` and ``GET …/models``; ``GET /_stats``, ``GET /_bodies``
-and ``POST /_reset`` are for the test. It dies with its parent (Linux).
+``…/chat/completions``, ``…/completions`` and ``GET …/models``; ``GET /_stats``, ``/_bodies``,
+``/_digests`` and ``POST /_reset`` are for the test. It dies with its parent (Linux).
 """
 
 import argparse
@@ -22,7 +22,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -39,6 +39,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection:[ \t]*close", re.IGNORECASE)
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found"}
+_MODEL = {"id": "m", "object": "model", "created": 1, "owned_by": "mock"}
 _PDEATHSIG = 1
 
 
@@ -149,23 +150,32 @@ class Endpoint:
         self.model = Model(behaviour)
         self.loop = loop
         self.tally = Tally()
+        self.handlers: dict[tuple[str, str], Callable[[str], object]] = {
+            ("GET", "/_stats"): self._stats,
+            ("GET", "/_bodies"): lambda _: [
+                b.decode("utf-8", "replace") for b in self.tally.bodies
+            ],
+            ("GET", "/_digests"): lambda _: [digest.hex() for digest in self.tally.seen],
+            ("POST", "/_reset"): self._reset,
+            ("GET", "/models"): lambda _: {"object": "list", "data": [_MODEL]},
+        }
 
     def control(self, method: str, target: str) -> tuple[int, bytes]:
         """Answer what is not a model request: status and JSON body."""
         url = urlsplit(target)
-        if method == "GET" and url.path == "/_stats":
-            slots = int(parse_qs(url.query).get("slots", ["0"])[0])
-            return 200, json.dumps(self.tally.figures(slots)).encode()
-        if method == "GET" and url.path == "/_bodies":
-            texts = [body.decode("utf-8", "replace") for body in self.tally.bodies]
-            return 200, json.dumps(texts).encode()
-        if method == "POST" and url.path == "/_reset":
-            self.tally = Tally(self.tally.in_flight)
-            return 200, b"{}"
-        if method == "GET" and url.path.endswith("/models"):
-            models = [{"id": "m", "object": "model", "created": 1, "owned_by": "mock"}]
-            return 200, json.dumps({"object": "list", "data": models}).encode()
-        return 404, error_body(404, f"no {method} {url.path} here")
+        path = "/models" if url.path.endswith("/models") else url.path
+        handler = self.handlers.get((method, path))
+        if handler is None:
+            return 404, error_body(404, f"no {method} {url.path} here")
+        return 200, json.dumps(handler(url.query)).encode()
+
+    def _stats(self, query: str) -> object:
+        return self.tally.figures(int(parse_qs(query).get("slots", ["0"])[0]))
+
+    def _reset(self, query: str) -> object:
+        del query
+        self.tally = Tally(self.tally.in_flight)
+        return {}
 
 
 class RunningEndpoint:
@@ -200,6 +210,10 @@ class RunningEndpoint:
         """The last 50 request bodies, oldest first."""
         bodies: list[str] = self._ask("GET", "/_bodies")
         return bodies
+
+    def digests(self) -> list[bytes]:
+        """The digests of the bodies seen, in the order of their first arrival."""
+        return [bytes.fromhex(text) for text in self._ask("GET", "/_digests")]
 
     def reset(self) -> None:
         """Count from zero; also forgets how often each body was seen."""

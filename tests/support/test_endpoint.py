@@ -1,5 +1,6 @@
 """The mock endpoint: what it answers and counts, over real sockets."""
 
+import hashlib
 import http.client
 import json
 import os
@@ -179,6 +180,17 @@ def test_the_last_bodies_are_there_to_look_at() -> None:
 
     assert len(bodies) == 50
     assert "prompt 59" in bodies[-1]
+
+
+def test_digests_come_in_the_order_of_first_arrival() -> None:
+    with running_endpoint() as endpoint:
+        for prompt in ("a", "b", "a"):
+            ask(endpoint, prompt)
+        digests = endpoint.digests()
+        bodies = endpoint.bodies()
+
+    expected = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in bodies[:2]]
+    assert digests == expected
 
 
 def test_models_are_listed_and_unknown_paths_refused() -> None:

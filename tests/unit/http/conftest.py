@@ -2,7 +2,8 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest_asyncio
-from raw_server import RawServer, Step
+
+from tests.unit.http.raw_server import RawServer, Step
 
 
 @pytest_asyncio.fixture

@@ -128,7 +128,7 @@ def reply(
 
 
 def answer(text: str | None = "42", **changes: Any) -> dict[str, Any]:
-    """A chat completion; ``changes`` replace top-level keys, ``message`` merges into the message."""
+    """A chat completion; ``message`` is merged into its message, the rest into the top level."""
     message = {"role": "assistant", "content": text, **changes.pop("message", {})}
     finish = changes.pop("finish_reason", "stop")
     return {
@@ -137,3 +137,10 @@ def answer(text: str | None = "42", **changes: Any) -> dict[str, Any]:
         "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
         **changes,
     }
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what the other side of a socket does; five seconds at most."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  # counters of a server, not events
+            await asyncio.sleep(0.005)

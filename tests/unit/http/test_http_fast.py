@@ -1,7 +1,7 @@
 """The fast transport against real sockets."""
 
 import asyncio
-import datetime
+import datetime as dt
 import gzip
 import ipaddress
 import ssl
@@ -17,10 +17,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from raw_server import Peer, RawServer, reply
 
 from pytest_nel.http._h1 import ReplyTooLarge
 from pytest_nel.http.fast import FastTransport
+from tests.unit.http.raw_server import Peer, RawServer, reply, until
 
 pytestmark = pytest.mark.asyncio
 Serve = Callable[..., Awaitable[RawServer]]
@@ -451,8 +451,7 @@ async def test_cancelling_closes_the_connection(serve: Serve, fast: FastTranspor
 
     server = await serve(silent)
     task = asyncio.create_task(client_of(fast).get(server.url))
-    while not server.requests:
-        await asyncio.sleep(0.005)
+    await until(lambda: bool(server.requests))
 
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -472,8 +471,7 @@ async def test_closing_ends_busy_and_idle_connections(serve: Serve) -> None:
     client = client_of(fast)
     await client.get(server.url)
     busy = asyncio.create_task(client.get(server.url))
-    while len(server.requests) < 2:
-        await asyncio.sleep(0.005)
+    await until(lambda: len(server.requests) == 2)
 
     await fast.aclose()
     (outcome,) = await asyncio.gather(busy, return_exceptions=True)
@@ -511,7 +509,7 @@ def certificate(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """Contexts of a server with a fresh self-signed certificate and of a client trusting it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     signed = (
         x509.CertificateBuilder()
@@ -519,8 +517,8 @@ def certificate(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now - dt.timedelta(minutes=5))
+        .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
@@ -584,8 +582,7 @@ async def test_uvicorn_chunks_are_read_on_a_kept_connection(fast: FastTransport)
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
+    await until(lambda: bool(server.started))
     port = server.servers[0].sockets[0].getsockname()[1]
     client = client_of(fast, read=5)
 

@@ -1,6 +1,7 @@
 """Any split of a reply reads the same, and no bytes make the connection hang or crash."""
 
 import asyncio
+import itertools
 from typing import Any
 
 import httpx
@@ -54,7 +55,7 @@ def run(pieces: list[bytes]) -> Reply:
 
 def split(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({0, len(data), *[cut % (len(data) + 1) for cut in cuts]})
-    return [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(places)]
 
 
 REPLIES = {
@@ -64,7 +65,9 @@ REPLIES = {
         b"5;a=b\r\nhello\r\n6\r\n world\r\n0\r\nT: 1\r\n\r\n"
     ),
     "eof": b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nhello world",
-    "interim": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world",
+    "interim": (
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"
+    ),
 }
 
 
