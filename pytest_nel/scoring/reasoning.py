@@ -44,7 +44,8 @@ def _walk(content: str, tags: list[re.Match[str]]) -> tuple[str, list[str]]:
         between = content[position : tag.start()]
         if tag["close"]:
             if depth <= 0:  # no opener: all that looked like the answer was reasoning
-                thought, answer = [*thought, *answer, between], []
+                thought += [*answer, between]
+                answer.clear()
             else:
                 thought.append(between)
             depth = max(0, depth - 1)
