@@ -17,7 +17,8 @@ SUITE = DOCS / "reference" / "suite.md"
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    found = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(rf"(?ms)^```{language}\n(.*?)^```", text)
     return [str(block) for block in found]
 
 
@@ -52,7 +53,7 @@ def test_the_keys_on_the_page_are_those_of_the_schema(heading: str, model: Any) 
         SUITE.read_text(encoding="utf-8").partition(f"## `{heading}`")[2].partition("\n## ")[0]
     )
 
-    assert re.findall(r"^\| `(\w+)` \|", section, re.M) == list(model.model_fields)
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(model.model_fields)
 
 
 def test_what_is_not_supported_yet_is_listed() -> None:
