@@ -93,18 +93,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         Raises:
             ScorerError: The scorer raised, or returned something that is no reward.
         """
-        if not self.judges_now:
-            msg = f"the scorer of {self.name} is async: await verify()"
-            raise NotImplementedError(msg)
-        if not response.strip():
-            return self._unparsed()
-        idx = self._index(metadata)
-        sample = self._sample(response, expected, metadata, None)
-        try:
-            returned = (self.benchmark.scorer or equals_target)(sample)
-        except Exception as error:  # the author's code: anything may come
-            raise self._scorer_error(error, idx) from error
-        return self._result(returned, idx, response)
+        return self._judge(response, expected, metadata, None)
 
     async def verify(
         self, response: str, expected: str, sandbox: Sandbox | None = None, **metadata: Any
@@ -115,7 +104,7 @@ class BenchmarkEnvironment(EvalEnvironment):
             ScorerError: As :meth:`verify_now`.
         """
         if self.judges_now or self.benchmark.scorer is None:
-            return self.verify_now(response, expected, metadata)
+            return self._judge(response, expected, metadata, sandbox)
         if not response.strip():
             return self._unparsed()
         idx = self._index(metadata)
@@ -148,6 +137,22 @@ class BenchmarkEnvironment(EvalEnvironment):
             "extra": self._problems.extra_digest,
             "pass_at": self.pass_at,
         }
+
+    def _judge(
+        self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Sandbox | None
+    ) -> VerifyResult:
+        if not self.judges_now:
+            msg = f"the scorer of {self.name} is async: await verify()"
+            raise NotImplementedError(msg)
+        if not response.strip():
+            return self._unparsed()
+        idx = self._index(metadata)
+        sample = self._sample(response, expected, metadata, sandbox)
+        try:
+            returned = (self.benchmark.scorer or equals_target)(sample)
+        except Exception as error:  # the author's code: anything may come
+            raise self._scorer_error(error, idx) from error
+        return self._result(returned, idx, response)
 
     def _sample(
         self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Sandbox | None

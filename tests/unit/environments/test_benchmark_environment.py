@@ -8,6 +8,7 @@ import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.core.errors import ConfigError, DataError, GracefulError, ScorerError
+from pytest_nel.core.protocols import NoSandbox
 from pytest_nel.core.types import ScorerInput, SeedResult
 from pytest_nel.environments.builtin import BenchmarkEnvironment, scorer_identity
 
@@ -192,10 +193,11 @@ async def test_an_async_scorer_that_raises_is_blamed_too() -> None:
 
 @pytest.mark.asyncio
 async def test_a_plain_scorer_can_be_awaited_as_well() -> None:
-    env = environment()
+    sandbox = NoSandbox()
+    env = environment(scorer=lambda sample: sample.sandbox is sandbox)
     seed = env.seed_now(0)
 
-    assert (await env.verify("Paris", "Paris", None, **seed.metadata)).reward == 1.0
+    assert (await env.verify("Paris", "Paris", sandbox, **seed.metadata)).reward == 1.0
     assert env.judges_now
 
 
