@@ -139,7 +139,8 @@ def _is_benchmark(value: object) -> TypeGuard[Found]:
     return (
         inspect.isclass(value)
         and issubclass(value, EvalEnvironment)
-        and bool(vars(value).get("name"))
+        and isinstance(vars(value).get("name"), str)
+        and bool(value.name)
     )
 
 

@@ -35,6 +35,15 @@ class QuickOptions:
     strict: bool | None = None
     output_dir: str | None = None
 
+    def generation(self) -> dict[str, Any]:
+        """The sampling parameters that are set."""
+        return _given({"temperature": self.temperature, "max_tokens": self.max_tokens})
+
+    def per_benchmark(self) -> dict[str, Any]:
+        """What each entry of ``benchmarks`` gets."""
+        names = ("repeats", "max_problems", "max_concurrent", "window", "timeout", "strict")
+        return _given({name: getattr(self, name) for name in names})
+
 
 def quick_suite(
     *,
@@ -67,26 +76,17 @@ def quick_suite(
         wire, service = "chat_completions", _served_here(model, protocol, key_env)
     else:
         wire, service = _endpoint(url, protocol, model, key_env)
-    generation = {"temperature": chosen.temperature, "max_tokens": chosen.max_tokens}
-    service["generation"] = _given(generation)
+    service["generation"] = chosen.generation()
     solver = {
         "type": _SOLVERS[wire],
         "service": "model",
         "system_prompt": None if chosen.system_prompt is None else escape(chosen.system_prompt),
     }
-    per_benchmark = {
-        "repeats": chosen.repeats,
-        "max_problems": chosen.max_problems,
-        "max_concurrent": chosen.max_concurrent,
-        "window": chosen.window,
-        "timeout": chosen.timeout,
-        "strict": chosen.strict,
-    }
     names = [bench] if isinstance(bench, str) else list(bench)
     suite: dict[str, Any] = {
         "services": {"model": service},
         "benchmarks": [
-            {"name": escape(_anchored(name)), "solver": _given(solver), **_given(per_benchmark)}
+            {"name": escape(_anchored(name)), "solver": _given(solver), **chosen.per_benchmark()}
             for name in names
         ],
     }

@@ -1,0 +1,207 @@
+"""Rows to problems: prepared, checked and rendered, each on its own."""
+
+import json
+import random
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.authoring.benchmark import Benchmark, Row
+from pytest_nel.authoring.catalog import blame
+from pytest_nel.authoring.template import Template, compile_template, prompt_text
+from pytest_nel.core.errors import DataError, NelError
+from pytest_nel.core.keys import digest
+from pytest_nel.core.types import Message, SeedResult
+from pytest_nel.datasets.load import load_rows, plain_rows, row_ids
+
+_SEED = 42
+
+
+class Problems:
+    """The problems of a benchmark.
+
+    Attributes:
+        dataset: The rows as loaded.
+        rows: The rows as prepared, gold answers included; what scorers see.
+        rows_hash: The hash of these.
+        ids: A name for each.
+        prompt_digest: The hash of everything that will be asked.
+        extra_digest: The hash of the scorer's settings.
+    """
+
+    def __init__(self, benchmark: Benchmark, base: Path, limit: int | None) -> None:
+        self._benchmark = benchmark
+        self._place = f"{Path(benchmark.file).name}:{benchmark.name}"
+        self.dataset = load_rows(benchmark.dataset, base=base, limit=limit, check_ids=False)
+        self._template = self._compiled(base)
+        self.rows, self.rows_hash = self._prepared()
+        self.ids = self._names()
+        self._hidden = _gold_names(benchmark)
+        self.extra_digest = digest(dict(benchmark.extra))
+        self.prompt_digest = self._checked()
+
+    def seed(self, idx: int) -> SeedResult:
+        """The problem as a solver sees it."""
+        if self._benchmark.seed_fn is not None:
+            return self._made_by_author(idx)
+        row = self.rows[idx]
+        at = self.dataset.where(idx)
+        prompt = self._template.render(row, at)
+        if not prompt.strip():
+            msg = f"{self._place}: the prompt of {at} is empty"
+            raise DataError(msg)
+        system = self._benchmark.system_prompt
+        user: Message = {"role": "user", "content": prompt}
+        visible = {key: value for key, value in row.items() if key not in self._hidden}
+        return SeedResult(
+            prompt=prompt,
+            expected_answer=self._target(row, at),
+            metadata={**self._origin(), **visible, "problem_idx": idx},
+            messages=[{"role": "system", "content": system}, user] if system else [user],
+            system=system,
+        )
+
+    def _made_by_author(self, idx: int) -> SeedResult:
+        """The author's own seed, which must be one; the benchmark's system prompt joins it."""
+        assert self._benchmark.seed_fn is not None
+        at = self.dataset.where(idx)
+        try:
+            made: object = self._benchmark.seed_fn(dict(self.rows[idx]), idx)
+        except NelError:
+            raise
+        except Exception as error:  # the author's code: anything may come
+            msg = f"{self._place}: seed_fn failed at {at}: {blame(error, self._benchmark.file)}"
+            raise DataError(msg) from error
+        if not isinstance(made, SeedResult):
+            msg = (
+                f"{self._place}: seed_fn returned {type(made).__name__} for {at}, not a SeedResult"
+            )
+            raise DataError(msg)
+        if not made.messages and not made.prompt.strip():
+            msg = f"{self._place}: seed_fn returned neither prompt nor messages for {at}"
+            raise DataError(msg)
+        return SeedResult(
+            prompt=made.prompt,
+            expected_answer=made.expected_answer,
+            metadata={**self._origin(), **made.metadata, "problem_idx": idx},
+            messages=made.messages,
+            system=self._benchmark.system_prompt if made.system is None else made.system,
+            images=made.images,
+        )
+
+    def _origin(self) -> dict[str, Any]:
+        return {"source": "byob", "benchmark": self._benchmark.name}
+
+    def _compiled(self, base: Path) -> Template:
+        if self._benchmark.seed_fn is not None:
+            return compile_template("", self._place)
+        folder = Path(self._benchmark.file).parent
+        folder = folder if folder.is_dir() else base
+        return compile_template(
+            prompt_text(self._benchmark.prompt, folder, self._place), self._place
+        )
+
+    def _prepared(self) -> tuple[list[Row], str]:
+        made = self._benchmark
+        if not made.field_mapping and made.prepare_row is None:
+            return self.dataset.rows, self.dataset.content_hash
+        rows = [self._mapped(row, idx) for idx, row in enumerate(self.dataset.rows)]
+        if made.prepare_row is not None:
+            rows = [self._prepare(row, idx) for idx, row in enumerate(rows)]
+        plain, _, rows_hash = plain_rows(rows, self.dataset.where, copy=True)
+        return plain, rows_hash
+
+    def _mapped(self, row: Row, idx: int) -> Row:
+        """Fields under their further names; the first name stays."""
+        named = dict(row)
+        for source, new in self._benchmark.field_mapping.items():
+            at = self.dataset.where(idx)
+            if source not in row:
+                msg = (
+                    f"{self._place}: field_mapping names {source!r}, which {at} does not have. "
+                    f"Fields: {', '.join(sorted(row))}"
+                )
+                raise DataError(msg)
+            if new in named and new != source:
+                msg = f"{self._place}: field_mapping would overwrite field {new!r} of {at}"
+                raise DataError(msg)
+            named[new] = row[source]
+        return named
+
+    def _prepare(self, row: Row, idx: int) -> Row:
+        """Run prepare_row with a generator of the row's own.
+
+        The reference system hands one generator from row to row, so that a row's draws depend on
+        all rows before it; here a subset, a shard and the whole see the same row.
+        """
+        assert self._benchmark.prepare_row is not None
+        at = self.dataset.where(idx)
+        rng = random.Random(f"{_SEED}:{idx}")  # noqa: S311  # repeatable, nothing secret
+        copy: Row = json.loads(json.dumps(row))  # the author may change lists in place
+        try:
+            prepared: object = self._benchmark.prepare_row(copy, idx, rng)
+        except NelError:
+            raise
+        except Exception as error:  # the author's code: anything may come
+            msg = f"{self._place}: prepare_row failed at {at}: {blame(error, self._benchmark.file)}"
+            raise DataError(msg) from error
+        if not isinstance(prepared, dict):
+            got = "None (is the return missing?)" if prepared is None else type(prepared).__name__
+            msg = (
+                f"{self._place}: prepare_row must return the row, a dict; at {at} it returned {got}"
+            )
+            raise DataError(msg)
+        return prepared
+
+    def _names(self) -> list[str]:
+        own = row_ids(self.rows, self._benchmark.id_field, self.dataset.where)
+        if own is not None:
+            return own
+        seen: dict[str, int] = {}
+        names: list[str] = []
+        for mark in self.dataset.digests:
+            seen[mark] = seen.get(mark, 0) + 1
+            names.append(mark if seen[mark] == 1 else f"{mark}-{seen[mark]}")
+        return names
+
+    def _checked(self) -> str:
+        """Make every problem once, so that what is wrong shows before the first call."""
+        total = sha256()
+        for idx in range(len(self.rows)):
+            seed = self.seed(idx)
+            messages = None if seed.messages is None else [dict(each) for each in seed.messages]
+            asked = [seed.prompt, seed.system, messages, list(seed.images or ())]
+            total.update(json.dumps(asked, sort_keys=True, default=str).encode() + b"\n")
+        return f"sha256:{total.hexdigest()}"
+
+    def _target(self, row: Mapping[str, Any], at: str) -> str:
+        name = self._benchmark.target_field
+        if name is None:
+            return ""
+        if name not in row:
+            msg = (
+                f"{self._place}: no field {name!r} in {at} for the gold answer (target_field). "
+                f"Fields: {', '.join(sorted(row))}"
+            )
+            raise DataError(msg)
+        value = row[name]
+        text = (
+            json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+        )
+        if value is None or (self._benchmark.scorer is None and not text.strip()):
+            state = "null" if value is None else "empty"
+            msg = f"{self._place}: the gold answer (field {name!r}) of {at} is {state}"
+            raise DataError(msg)
+        return text
+
+
+def _gold_names(benchmark: Benchmark) -> frozenset[str]:
+    """The target field under every name that field_mapping gives it."""
+    if benchmark.target_field is None:
+        return frozenset()
+    names = {benchmark.target_field}
+    for source, new in benchmark.field_mapping.items():
+        if names & {source, new}:
+            names |= {source, new}
+    return frozenset(names)

@@ -1,0 +1,254 @@
+"""A :class:`Benchmark` as an environment: its rows become problems, its scorer the judge.
+
+Everything that can be wrong with the data is found while the run is planned: every row is
+prepared and every prompt rendered once, before the first call.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.authoring import catalog
+from pytest_nel.authoring.benchmark import Benchmark, check_requirements, equals_target, is_async
+from pytest_nel.core.errors import ConfigError, NelError, ScorerError
+from pytest_nel.core.protocols import EvalEnvironment, Sandbox
+from pytest_nel.core.registry import unknown
+from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
+from pytest_nel.environments._problems import Problems
+from pytest_nel.scoring.result import to_verify_result
+
+INDEX = "problem_idx"  # the key of a seed's metadata that leads back to its row
+
+
+class BenchmarkEnvironment(EvalEnvironment):
+    """Problems of a ``@benchmark``.
+
+    Args:
+        benchmark: What to ask and how to judge.
+        base: The folder for relative data and prompt files; None means the benchmark's own.
+        limit: Take the first so many rows.
+
+    Raises:
+        ConfigError: A package is missing, or a row cannot become a problem.
+    """
+
+    def __init__(
+        self, benchmark: Benchmark, *, base: Path | None = None, limit: int | None = None
+    ) -> None:
+        check_requirements(benchmark)
+        self.benchmark = benchmark
+        self.name = benchmark.name
+        self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
+        folder = Path(benchmark.file).parent if base is None else base
+        self._problems = Problems(benchmark, folder, limit)
+
+    @classmethod
+    def from_name(
+        cls, name: str, *, base: Path, limit: int | None, params: Mapping[str, Any]
+    ) -> EvalEnvironment:
+        """Find the benchmark; a class written by an author is made with the params.
+
+        Raises:
+            ConfigError: There is none, or it does not take these params.
+        """
+        found = catalog.find(name, base=base)
+        if isinstance(found, Benchmark):
+            return cls(_with_params(found, params), limit=limit)
+        return _instance(found, limit, params)
+
+    def __len__(self) -> int:
+        return len(self._problems.rows)
+
+    @property
+    def pass_at(self) -> float:
+        """The benchmark's own."""
+        return float(self.benchmark.pass_at)
+
+    @property
+    def endpoint_type(self) -> str:
+        """``chat`` or ``completions``: which solver fits when the suite does not say."""
+        return self.benchmark.endpoint_type
+
+    async def seed(self, idx: int) -> SeedResult:
+        """As :meth:`seed_now`; nothing in it waits."""
+        return self.seed_now(idx)
+
+    def seed_now(self, idx: int) -> SeedResult:
+        """The problem as a solver sees it: its metadata has no gold answer.
+
+        Raises:
+            IndexError: There is no such problem.
+        """
+        if not 0 <= idx < len(self):
+            msg = f"idx={idx} out of range [0, {len(self)})"
+            raise IndexError(msg)
+        return self._problems.seed(idx)
+
+    def verify_now(self, response: str, expected: str, metadata: Mapping[str, Any]) -> VerifyResult:
+        """Judge in the calling thread.
+
+        Raises:
+            ScorerError: The scorer raised, or returned something that is no reward.
+        """
+        return self._judge(response, expected, metadata, None)
+
+    async def verify(
+        self, response: str, expected: str, sandbox: Sandbox | None = None, **metadata: Any
+    ) -> VerifyResult:
+        """Judge; an async scorer is awaited, a plain one runs right here.
+
+        Raises:
+            ScorerError: As :meth:`verify_now`.
+        """
+        if self.judges_now or self.benchmark.scorer is None:
+            return self._judge(response, expected, metadata, sandbox)
+        if not response.strip():
+            return self._unparsed()
+        idx = self._index(metadata)
+        sample = self._sample(response, expected, metadata, sandbox)
+        try:
+            returned = await self.benchmark.scorer(sample)
+        except Exception as error:  # as above
+            raise self._scorer_error(error, idx) from error
+        return self._result(returned, idx, response)
+
+    def problem_id(self, idx: int) -> str:
+        """The row's id, or the beginning of its content's hash (``-2`` for a second equal row)."""
+        return self._problems.ids[idx]
+
+    def prompt_digest(self) -> str:
+        """``sha256:…`` over every problem as it is asked: prompts, system prompts, messages."""
+        return self._problems.prompt_digest
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What must be equal for two runs to have measured the same thing."""
+        data = self._problems.dataset
+        return {
+            "benchmark": self.name,
+            "dataset": data.source,
+            "revision": data.revision,
+            "content_hash": data.content_hash,
+            "rows_hash": self._problems.rows_hash,
+            "prompts": self.prompt_digest(),
+            "scorer": scorer_identity(self.benchmark),
+            "extra": self._problems.extra_digest,
+            "pass_at": self.pass_at,
+        }
+
+    def _judge(
+        self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Sandbox | None
+    ) -> VerifyResult:
+        if not self.judges_now:
+            msg = f"the scorer of {self.name} is async: await verify()"
+            raise NotImplementedError(msg)
+        if not response.strip():
+            return self._unparsed()
+        idx = self._index(metadata)
+        sample = self._sample(response, expected, metadata, sandbox)
+        try:
+            returned = (self.benchmark.scorer or equals_target)(sample)
+        except Exception as error:  # the author's code: anything may come
+            raise self._scorer_error(error, idx) from error
+        return self._result(returned, idx, response)
+
+    def _sample(
+        self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Sandbox | None
+    ) -> ScorerInput:
+        """The scorer sees the whole row, gold answer included; the solver did not."""
+        row = self._problems.rows[self._index(metadata)]
+        return ScorerInput(
+            response=response,
+            target=expected,
+            metadata={**row, **metadata},
+            config=dict(self.benchmark.extra),
+            sandbox=sandbox,
+        )
+
+    def _index(self, metadata: Mapping[str, Any]) -> int:
+        idx = metadata.get(INDEX)
+        if isinstance(idx, int) and 0 <= idx < len(self):
+            return idx
+        msg = f"{self._file}:{self.name}: {INDEX}={idx!r} of the metadata leads to no problem"
+        raise ScorerError(msg)
+
+    def _result(self, returned: object, idx: int, response: str) -> VerifyResult:
+        if inspect.iscoroutine(returned):
+            returned.close()  # or Python warns that it was never awaited, far from here
+        return to_verify_result(
+            returned, method=self._method, where=self._where(idx), response=response
+        )
+
+    def _unparsed(self) -> VerifyResult:
+        details = {"method": self._method, "empty": True}
+        return VerifyResult(reward=0.0, scoring_details=details, parsed=False)
+
+    def _scorer_error(self, error: Exception, idx: int) -> NelError:
+        if isinstance(error, NelError):
+            return error
+        blamed = catalog.blame(error, self.benchmark.file)
+        return ScorerError(f"{self._where(idx)}: the scorer failed: {blamed}")
+
+    def _where(self, idx: int) -> str:
+        place = self._problems.dataset.where(idx)
+        return f"{self._file}:{self.name} {place} (id {self.problem_id(idx)!r})"
+
+    @property
+    def _method(self) -> str:
+        return f"byob_{self.name}"
+
+    @property
+    def _file(self) -> str:
+        return Path(self.benchmark.file).name
+
+
+def scorer_identity(benchmark: Benchmark) -> str:
+    """``file.py:function sha256:…`` of its source text; helpers it calls are not looked into."""
+    function: Any = benchmark.scorer or equals_target
+    bound = ""
+    while hasattr(function, "func"):  # functools.partial
+        bound += f" {function.args!r} {function.keywords!r}"
+        function = function.func
+    target = function if inspect.isroutine(function) else type(function)
+    try:
+        source = inspect.getsource(target)
+    except (OSError, TypeError):  # no file, or a built-in
+        source = ""
+    file = Path(benchmark.file).name if benchmark.scorer is not None else "pytest_nel"
+    mark = sha256((source + bound).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{file}:{target.__qualname__} sha256:{mark}"
+
+
+def _with_params(benchmark: Benchmark, params: Mapping[str, Any]) -> Benchmark:
+    """Params are new values for settings that the benchmark has."""
+    for key in params:
+        if key not in benchmark.extra:
+            error = unknown(f"param of benchmark {benchmark.name}", key, sorted(benchmark.extra))
+            raise error
+    return replace(benchmark, extra={**benchmark.extra, **params}) if params else benchmark
+
+
+def _instance(
+    cls: type[EvalEnvironment], limit: int | None, params: Mapping[str, Any]
+) -> EvalEnvironment:
+    accepted = inspect.signature(cls).parameters
+    named = [name for name, entry in accepted.items() if entry.kind is not entry.VAR_KEYWORD]
+    if len(named) == len(accepted):  # no **kwargs
+        for key in params:
+            if key not in named:
+                error = unknown(f"param of benchmark {cls.name}", key, named)
+                raise error
+    arguments = dict(params)
+    if limit is not None and "num_examples" in named:
+        arguments.setdefault("num_examples", limit)
+    try:
+        return cls(**arguments)
+    except NelError:
+        raise
+    except Exception as error:  # the author's code: anything may come
+        file = inspect.getsourcefile(cls) or cls.__module__
+        given = ", ".join(sorted(arguments)) or "no arguments"
+        msg = f"benchmark {cls.name} cannot be made with {given}: {catalog.blame(error, file)}"
+        raise ConfigError(msg) from error

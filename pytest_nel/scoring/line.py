@@ -1,0 +1,138 @@
+"""``answer_line``: the answer is what the last marker announces, or the last line."""
+
+import re
+
+from pytest_nel.core.errors import ConfigError, ScorerError
+from pytest_nel.core.types import ScorerInput, VerifyResult
+from pytest_nel.scoring.latex import Comparison, compare, unassigned
+from pytest_nel.scoring.markers import (
+    EXPLICIT,
+    Marked,
+    announces_nothing,
+    clean,
+    has_content,
+    is_echo,
+    last_line,
+    marked,
+)
+from pytest_nel.scoring.number import parse_quantity
+from pytest_nel.scoring.numeric import percent_hint
+from pytest_nel.scoring.verdict import judged, unparsed
+
+_METHOD = "answer_line"
+_PRELUDE = re.compile(
+    r"(?:let'?s|let us|to (?:find|solve|determine|calculate|compute|answer)|first,?|"
+    r"(?:we|i) (?:need|have to|will|can|must|know|start)|i'?ll|step \d)\b",
+    re.IGNORECASE,
+)
+_MATH = re.compile(r"\s*(?:\$[^$]+\$|\\\(.+\\\)|\\\[.+\\\])\s*\.?\s*")
+_SENTENCE = re.compile(r"(.*?[^\s.])[.!?](?=\s)", re.DOTALL)
+_QUANTITY_END = re.compile(r"\s*[(,;–—]|\s+(?:because|since|as|which|so|for|per|in|each|and)\b")
+
+
+def answer_line(sample: ScorerInput, *, pattern: str | None = None) -> VerifyResult:
+    r"""Compare the announced answer, else the last line, with the target.
+
+    Equal are: the same text in normal form, the same number (with a unit on one side only, or
+    the same unit), the same LaTeX in another spelling, sets in any order (see
+    docs/reference/scorers.md). A sentence that begins with "The answer is" counts only where no
+    explicit marker stands, unless it announces a number or formula.
+
+    Args:
+        sample: ``config["pattern"]`` is the default of ``pattern``.
+        pattern: A regular expression instead of our markers: its last match counts, and its first
+            group is the answer.
+
+    Raises:
+        ScorerError: The target is blank.
+        ConfigError: ``pattern`` is no regular expression.
+    """
+    target = str(sample.target)
+    if not target.strip():
+        msg = f"{_METHOD}: wants a target, got {sample.target!r}: check target_field"
+        raise ScorerError(msg)
+    if not sample.response.strip():
+        return unparsed(_METHOD, "empty response")
+    pattern = pattern or sample.config.get("pattern")
+    if pattern is not None:
+        line, rule = _matched(sample.response, pattern), "pattern"
+    else:
+        line, rule = _announced(sample.response)
+    answer = unassigned(clean(line))[1]
+    if not has_content(answer):
+        return unparsed(_METHOD, "no answer line", rule=rule)
+    return _judge(line, answer, target, rule)
+
+
+def _judge(line: str, answer: str, target: str, rule: str) -> VerifyResult:
+    best = compare(line, target)
+    if not best.equal:
+        for shorter in _shorter(line):
+            other = compare(shorter, target)
+            if other.equal:
+                return judged(_METHOD, unassigned(clean(shorter))[1], correct=True, rule=rule)
+    return judged(_METHOD, answer, correct=best.equal, rule=rule, hint=_hint(best))
+
+
+def _hint(comparison: Comparison) -> str | None:
+    answer, target = comparison.left, comparison.right
+    if comparison.equal or answer is None or target is None:
+        return None
+    if answer.value == target.value:
+        return f"units differ: {answer.unit!r} and {target.unit!r}"
+    return percent_hint(answer, target)
+
+
+def _shorter(line: str) -> list[str]:
+    """The line's first sentence, and the quantity it begins with: "18 dollars. She …"."""
+    text = clean(line)
+    readings = []
+    if sentence := _SENTENCE.match(text):
+        readings.append(sentence[1])
+    head = readings[0] if readings else text
+    if end := _QUANTITY_END.search(head):
+        start = head[: end.start()]
+        if parse_quantity(clean(start)) is not None and not re.match(
+            r"\s*[,;]\s*[-\d]|\s*\(?\d", head[end.start() :]
+        ):
+            readings.append(start)
+    return readings
+
+
+def _announced(response: str) -> tuple[str, str]:
+    marks = [mark for mark in marked(response) if _counts(mark)]
+    explicit = any(mark.rule in EXPLICIT for mark in marks)
+    for mark in reversed(marks):
+        if mark.rule in EXPLICIT or not explicit or _is_value(mark.payload):
+            return mark.payload, mark.rule
+    line = last_line(response)
+    return ("" if is_echo(line) or announces_nothing(line) else line), "last_line"
+
+
+def _is_value(payload: str) -> bool:
+    """Whether a sentence's payload is a number (with a unit) or one piece of mathematics."""
+    if _MATH.fullmatch(payload):
+        return True
+    readings = [payload, *_shorter(payload)]
+    return any(parse_quantity(clean(reading)) is not None for reading in readings)
+
+
+def _counts(mark: Marked) -> bool:
+    """A heading "#### Step 1" is no answer, nor is what begins an explanation."""
+    if mark.rule == "boxed":
+        return True
+    if mark.rule == "hash":
+        return mark.final or parse_quantity(clean(mark.payload)) is not None
+    return mark.final or not _PRELUDE.match(clean(mark.payload))
+
+
+def _matched(response: str, pattern: str) -> str:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        msg = f"{_METHOD}: pattern must be a regular expression, got {pattern!r}: {error}"
+        raise ConfigError(msg) from error
+    found = [match for match in compiled.finditer(response) if not is_echo(match[0])]
+    if not found:
+        return ""
+    return (found[-1][1] if compiled.groups else found[-1][0]) or ""
