@@ -153,7 +153,7 @@ def _is_plain(seed: SeedResult) -> bool:
     return seed.messages is None or list(seed.messages) == plain
 
 
-def _answered(seeded: Solved, result: SolveResult) -> Solved:
+def _answered(seeded: Solved, result: object) -> Solved:
     if not isinstance(result, SolveResult):
         msg = f"solve() must return a SolveResult, got {type(result).__name__}"
         return _failed(seeded, FailureKind.SYSTEM, msg)

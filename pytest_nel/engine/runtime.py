@@ -58,8 +58,8 @@ class Parts:
         """
         spec = self._specs.get(name)
         if spec is None:
-            known = list(self._specs)
-            raise unknown("service", name, known)
+            error = unknown("service", name, list(self._specs))
+            raise error
         cls: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
         config = validated(cls.Config, spec.options, f"services.{name}")
         built: Service = cls(name, config, log_dir=self._log_dir)

@@ -41,7 +41,7 @@ def dress(report: pytest.TestReport, item: AttemptItem) -> None:
         return
     plan = item.bench.plan
     scored = record.scored
-    report.nel = facts(record, item.bench.plan.id)  # type: ignore[attr-defined]  # ours
+    report.nel = facts(record, item.bench.plan.id)
     report.user_properties.extend(properties(record))
     report.duration = (record.solved.solve_ms + scored.verify_ms) / 1000
     if scored.outcome == "correct":

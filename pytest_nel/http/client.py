@@ -22,7 +22,6 @@ from pytest_nel.http.openai import BadReply, parse_reply, request_body
 from pytest_nel.http.retry import Fault, Retry
 from pytest_nel.http.transport import make_http_client
 
-
 DEFAULT_CONCURRENT = 32
 
 

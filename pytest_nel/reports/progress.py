@@ -63,6 +63,7 @@ class Progress:
             return f"{mean:.3f}"
         n = max(1, round(self.scored / self.repeats))
         interval = wilson(round(mean * n), n)
+        assert interval is not None  # n is at least 1
         return f"{mean:.3f} ±{(interval.high - interval.low) / 2:.3f}"
 
 

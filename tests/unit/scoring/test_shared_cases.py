@@ -50,7 +50,9 @@ def test_a_collected_answer_is_graded_as_agreed(scorer: str, row: dict[str, Any]
     assert (outcome, result.extracted_answer) == (row["outcome"], row["extracted"])
 
 
-@pytest.mark.parametrize("form", ["Answer: ${}$", "Answer: {}", "So it is \\boxed{{{}}}.", "**{}**"])
+@pytest.mark.parametrize(
+    "form", ["Answer: ${}$", "Answer: {}", "So it is \\boxed{{{}}}.", "**{}**"]
+)
 def test_every_gold_answer_of_math500_equals_itself(form: str) -> None:
     golds = [row["answer"] for row in rows("data/math500_test.jsonl")]
     if not golds:
