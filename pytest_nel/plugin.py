@@ -55,7 +55,11 @@ def pytest_pycollect_makeitem(
     authoring = sys.modules.get("pytest_nel.authoring.benchmark")
     if authoring is None or not isinstance(collector, pytest.Module):
         return None
-    if not (isinstance(obj, authoring.Benchmark) or _is_environment(obj)):
+    if isinstance(obj, authoring.Benchmark):
+        here = Path(obj.file) == collector.path
+    else:
+        here = _is_environment(obj) and obj.__module__ == collector.obj.__name__
+    if not here:  # imported from where it was written, to test it or to build on it
         return None
     from pytest_nel.hooks.collect import python_items  # noqa: PLC0415 - only in a nel run
 

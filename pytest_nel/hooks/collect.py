@@ -71,10 +71,8 @@ def suite_file(file_path: Path, parent: pytest.Collector, run: Run) -> SuiteFile
 
 def python_items(
     collector: pytest.Module, value: Benchmark | type[EvalEnvironment], run: Run
-) -> list[pytest.Item] | None:
-    """Items of a benchmark found in a Python module, or None when it was written elsewhere."""
-    if not _written_in(value, collector):
-        return None
+) -> list[pytest.Item]:
+    """Items of a benchmark found in the Python module where it is written."""
     name = value.name
     try:
         raw = suite_for(f"{collector.path}:{name}", run.options)
@@ -90,12 +88,6 @@ def python_items(
     except NelError as error:
         msg = f"{ERROR_MARK}{error}"
         raise collector.CollectError(msg) from None
-
-
-def _written_in(value: Benchmark | type[EvalEnvironment], collector: pytest.Module) -> bool:
-    if isinstance(value, Benchmark):
-        return Path(value.file) == collector.path
-    return bool(value.__module__ == collector.obj.__name__)
 
 
 def _validated(raw: dict[str, Any]) -> RunConfig | None:

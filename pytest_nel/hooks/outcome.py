@@ -41,7 +41,7 @@ def dress(report: pytest.TestReport, item: AttemptItem) -> None:
         return
     plan = item.bench.plan
     scored = record.scored
-    report.nel = facts(record, item.bench.plan.id)
+    report.nel = facts(record, item.bench.plan.id)  # type: ignore[attr-defined]  # ours
     report.user_properties.extend(properties(record))
     report.duration = (record.solved.solve_ms + scored.verify_ms) / 1000
     if scored.outcome == "correct":
@@ -57,7 +57,7 @@ def dress(report: pytest.TestReport, item: AttemptItem) -> None:
         report.longrepr = text
     else:
         report.outcome = "skipped"
-        report.wasxfail = text  # type: ignore[attr-defined]  # as pytest's xfail has it
+        report.wasxfail = text  # as pytest's xfail has it
 
 
 def facts(record: StepRecord, benchmark: str) -> dict[str, Any]:

@@ -72,11 +72,8 @@ def runtime(tally: Tally) -> JsonObject:
         "finish_reason_counts": dict(sorted(tally.finish_reasons.items())),
     }
     if tally.latencies:
-        wanted = (50, 90, 95, 99)
-        stats["latency_percentiles_ms"] = {
-            f"p{q}": round(value, 2)
-            for q, value in zip(wanted, percentiles(tally.latencies, wanted), strict=True)
-        }
+        found = percentiles(tally.latencies, (50, 90, 95, 99))
+        stats["latency_percentiles_ms"] = {f"p{q:g}": round(v, 2) for q, v in found.items()}
     return stats
 
 
