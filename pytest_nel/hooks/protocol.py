@@ -7,6 +7,7 @@ made directly; every reporting hook still sees them. The first and last item of 
 runs, and runs with a plugin or option that acts inside the phases take pytest's own way.
 """
 
+import gc
 import time
 from collections.abc import Generator
 from typing import Any
@@ -28,6 +29,7 @@ _KNOWN = (
     "anyio.",
     "_hypothesis_pytestplugin",
 )
+_FREEZE_FROM = 20_000
 _ACTING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
 
@@ -43,6 +45,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     run.order = [item.key for item in attempts]
     many = len(run.order) > LETTERS_UP_TO
     run.short_protocol = many and _nobody_acts_inside(attempts[0])
+    if len(run.order) > _FREEZE_FROM:
+        gc.freeze()  # the items live to the end: no collection need look at them
 
 
 def _nobody_acts_inside(item: pytest.Item) -> bool:
