@@ -10,11 +10,12 @@ import math
 import sys
 import time
 from pathlib import Path
+from tempfile import gettempdir
 
 if not __package__:  # run as a script: only this folder is on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.perf import cases_cost, cases_installed, cases_peers, cases_run
+from tests.perf import cases_cost, cases_installed, cases_peers, cases_run, cases_transport
 from tests.perf.bench import Bench, Case
 from tests.perf.figures import Figure, document, judge, markdown, table
 from tests.perf.peers import CACHE, PeerFailed
@@ -22,6 +23,7 @@ from tests.perf.plugin_run import CaseFailed
 
 CASES: dict[str, Case] = {
     "endpoint": cases_cost.endpoint_itself,
+    "transports": cases_transport.transports,
     "installed": cases_installed.installed,
     "interrupt": cases_cost.interrupt,
     "half-second": cases_run.half_second,
@@ -31,6 +33,9 @@ CASES: dict[str, Case] = {
     "lognormal": cases_run.lognormal,
     "collect": cases_run.collect,
 }
+
+
+JSON = Path(gettempdir()) / "pytest-nel-perf.json"
 
 
 def measured(name: str, bench: Bench) -> list[Figure]:
@@ -58,7 +63,7 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers-cache", type=Path, default=CACHE, help="Their environments")
     parser.add_argument("--rounds", type=int, help="Rounds that a median is taken of (3)")
     parser.add_argument("--python", default=sys.executable, help="The one with the plugin")
-    parser.add_argument("--json", type=Path, default=Path("perf.json"), help="Where it all goes")
+    parser.add_argument("--json", type=Path, default=JSON, help=f"Where every number goes ({JSON})")
     parser.add_argument("--markdown", type=Path, help="Write the table for a document, too")
     return parser.parse_args(argv)
 
@@ -78,6 +83,7 @@ def main(argv: list[str] | None = None) -> int:
     rows = [judge(figure, bench.calibration) for figure in figures]
     print(table(rows))
     arguments.json.write_text(document(rows, bench.calibration), encoding="utf-8")
+    bench.say(f"every number: {arguments.json}")
     if arguments.markdown:
         arguments.markdown.write_text(markdown(rows) + "\n", encoding="utf-8")
     return int(any(row.verdict in {"MISSED", "ERROR"} for row in rows))

@@ -278,6 +278,35 @@ def test_the_load_generator_reports_the_rate_it_reached() -> None:
     assert (stats["ok"], stats["distinct"], stats["max_in_flight"] <= 8) == (500, 500, True)
 
 
+def test_one_command_measures_a_case_and_writes_its_figures_down(tmp_path: Path) -> None:
+    script = str(Path(__file__).with_name("run.py"))
+    options = ["--json", str(tmp_path / "f.json"), "--markdown", str(tmp_path / "f.md")]
+    command = [sys.executable, script, "--quick", "--only", "endpoint", *options]
+
+    measured = measure(command, tmp_path / "log", cwd=tmp_path)
+
+    [figure] = json.loads((tmp_path / "f.json").read_text())["figures"]
+    assert measured.status in {0, 1}  # 1: below its target, on a machine busy enough
+    assert figure["raw"] > 100
+    assert "mock endpoint" in (tmp_path / "f.md").read_text()
+    assert "mock endpoint" in measured.output
+
+
+def test_a_case_whose_run_fails_is_an_error_line_and_exit_1(tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text('#!/bin/sh\n[ "$1" = -c ] && echo True && exit 0\necho no plugin; exit 4\n')
+    broken.chmod(0o755)
+
+    script = str(Path(__file__).with_name("run.py"))
+    options = ["--python", str(broken), "--json", str(tmp_path / "f.json")]
+    command = [sys.executable, script, "--quick", "--only", "half-second", *options]
+    measured = measure(command, tmp_path / "log", cwd=tmp_path)
+
+    assert measured.status == 1
+    assert "no plugin" in measured.output
+    assert "ERROR" in measured.output
+
+
 def test_peers_are_pinned_and_not_taken_as_installed_from_an_empty_folder(tmp_path: Path) -> None:
     assert all("==" in peer.packages[0] for peer in PEERS)
     assert not any(installed(peer, tmp_path) for peer in PEERS)
