@@ -54,16 +54,20 @@ def test_k_is_the_slowdown_against_the_fastest_reading_of_the_run() -> None:
     assert k == pytest.approx((2.0, 1.5))
 
 
-def test_cpu_time_is_divided_by_the_cpu_slowdown_only() -> None:
+@pytest.mark.parametrize("slow", [(0.06, 0.03), (0.03, 0.06)])
+def test_cpu_time_is_divided_by_the_slowdown_that_shows_in_clock_and_cpu(
+    slow: tuple[float, float],
+) -> None:
     figure = Figure("x", 600, "us", target=450, adjust="cpu", span=(0, 0))
 
-    judged = judge(figure, calibration((0.06, 0.03), (0.02, 0.02)))
+    judged = judge(figure, calibration(slow, (0.02, 0.02)))
 
     assert judged.value == pytest.approx(400)
     assert (judged.raw, judged.verdict) == (600, "met")
+    assert judged.applied == pytest.approx(1.5)
 
 
-def test_a_rate_is_multiplied_by_the_cpu_slowdown_only() -> None:
+def test_a_rate_is_multiplied_by_that_slowdown() -> None:
     figure = Figure("x", 700, "/s", target=900, better="higher", adjust="rate", span=(0, 0))
 
     judged = judge(figure, calibration((0.09, 0.03), (0.02, 0.02)))
