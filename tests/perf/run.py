@@ -45,7 +45,9 @@ def measured(name: str, bench: Bench) -> list[Figure]:
     bench.say(f"{name} …")
     try:
         figures = [
-            replace(figure, target=None) if bench.quick else figure  # targets are for full sizes
+            replace(figure, target=None, busy_target=None)
+            if bench.quick
+            else figure  # targets are for full sizes
             for figure in CASES[name](bench)
         ]
     except (CaseFailed, PeerFailed) as error:
