@@ -42,6 +42,8 @@ def attempt(bench: Bench) -> Iterator[Figure]:
 
     with running_endpoint(mode="gold") as endpoint:
         client = partial(_client_cpu, bench.python, endpoint)
+        plugin(SMALL)  # compiles what is not compiled yet
+        client(SMALL)
         columns, span = bench.interleaved(
             partial(plugin, SMALL),
             partial(plugin, count),

@@ -57,17 +57,28 @@ def installed(bench: Bench) -> Iterator[Figure]:
             costs += [_pair(bench, directory, without, having)]
             costs += [_pair(bench, directory, having, without)[::-1]]
         last = bench.calibration.read()
-    walls = [(after.wall - before.wall) * 1000 for before, after in costs]
-    whole = median([before.cpu for before, _ in costs]) * 1000
-    yield Figure(
+    yield _added(costs, (first, last))
+
+
+def _added(costs: Sequence[tuple[Measured, Measured]], span: tuple[int, int]) -> Figure:
+    """The fastest start with the plugin against the fastest without.
+
+    A start is 0.5 s of CPU with a tail to the slow side, so 10 ms are seen in the fastest long
+    before they are in a median; the median is in the note.
+    """
+    fastest = [min(cost.cpu for cost in column) * 1000 for column in zip(*costs, strict=True)]
+    middle = median([(after.cpu - before.cpu) * 1000 for before, after in costs])
+    clock = median([(after.wall - before.wall) * 1000 for before, after in costs])
+    return Figure(
         "added to an unrelated run",
-        median([(after.cpu - before.cpu) * 1000 for before, after in costs]),
+        fastest[1] - fastest[0],
         "ms",
         target=10,
         adjust="cpu",
-        span=(first, last),
-        note=f"CPU, of {whole:.0f} ms; {median(walls):.1f} ms by the clock; {len(costs)} pairs",
-        detail={"wall_ms": walls, "cpu_ms": [(a.cpu - b.cpu) * 1000 for b, a in costs]},
+        span=span,
+        note=f"CPU, fastest of {len(costs)}: {fastest[0]:.0f} ms without; medians of pairs "
+        f"{middle:.1f} CPU, {clock:.1f} clock",
+        detail={"cpu_s": [(b.cpu, a.cpu) for b, a in costs], "median_clock_ms": clock},
     )
 
 

@@ -99,7 +99,7 @@ def lognormal(bench: Bench) -> Iterator[Figure]:
         "share of C used, lognormal",
         median(shares),
         "ratio",
-        target=None if bench.quick else 0.85,
+        target=0.85,
         better="higher",
         span=span,
         note=f"N={count}, {median(possible):.2f} possible in this order",
@@ -135,7 +135,6 @@ def collect(bench: Bench) -> Iterator[Figure]:
     with running_endpoint(mode="gold") as endpoint:
         run = run_plugin(bench.python, endpoint, Load(count, limit=900))
     last = bench.calibration.read()
-    judged = not bench.quick  # targets are for the full size
     moments = run.moments
     if moments["items"] < count:
         msg = f"expected {count} items, got {moments['items']}"
@@ -144,7 +143,7 @@ def collect(bench: Bench) -> Iterator[Figure]:
         f"collection, {count:,} items",
         moments["collected"] - moments["configured"],
         "s",
-        target=6.0 if judged else None,
+        target=6.0,
         span=(first, last),
         note="configured to collected, planning included",
     )
@@ -152,7 +151,7 @@ def collect(bench: Bench) -> Iterator[Figure]:
         f"peak memory, {count:,} items",
         moments["peak_mb"],
         "MB",
-        target=550.0 if judged else None,
+        target=550.0,
         span=(first, last),
         note=f"run {run.run:.0f} s",
     )

@@ -25,8 +25,7 @@ class Figure:
         target: What ``value`` is held to; None only reports it.
         busy_target: The target where the machine was not quiet; None means the same.
         better: Which side of the target is good.
-        adjust: ``cpu`` divides a time by the slowdown of CPU time, ``rate`` multiplies a rate by
-            it. Never the clock's: while others hold the cores that one flatters.
+        adjust: ``cpu`` divides a time by the slowdown, ``rate`` multiplies a rate by it.
         span: The numbers of the calibration readings around it.
         detail: Further numbers, for the JSON and the note.
         note: A few words beside the verdict.
@@ -46,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A figure after calibration."""
+    """A figure after calibration: ``applied`` is the slowdown that was taken off ``raw``."""
 
     name: str
     value: float
@@ -56,6 +55,7 @@ class Judged:
     ratio: float | None
     verdict: str
     k: float
+    applied: float
     note: str
     detail: Mapping[str, Any]
 
@@ -64,10 +64,13 @@ def judge(figure: Figure, calibration: Calibration) -> Judged:
     """Calibrate a figure and hold it against its target."""
     k = calibration.k(*figure.span)
     value = figure.value
+    # contention slows the clock alone, the loop's luck with caches CPU time alone; what is taken
+    # off a figure must show in both
+    applied = 1.0 if figure.adjust == "none" else min(k)
     if figure.adjust == "cpu":
-        value /= k.cpu
+        value /= applied
     elif figure.adjust == "rate":
-        value *= k.cpu
+        value *= applied
     target = figure.target
     if k.wall > QUIET and figure.busy_target is not None:
         target = figure.busy_target
@@ -80,6 +83,7 @@ def judge(figure: Figure, calibration: Calibration) -> Judged:
         ratio=value / target if target else None,
         verdict=_verdict(value, target, figure.better),
         k=k.wall,
+        applied=applied,
         note=figure.note,
         detail=figure.detail,
     )
