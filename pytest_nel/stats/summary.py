@@ -45,7 +45,7 @@ def percentiles(
     return {point: _quantile(ordered, point / 100) for point in points} if ordered else {}
 
 
-def _finite(values: Iterable[float]) -> array[float]:
+def _finite(values: Iterable[float]) -> "array[float]":
     kept = array("d", values)
     for value in kept:
         if not math.isfinite(value):

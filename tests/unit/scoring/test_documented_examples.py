@@ -40,6 +40,8 @@ def test_every_scorer_has_documented_examples() -> None:
 
 def test_no_row_of_the_example_tables_is_skipped_by_this_test() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if re.search(r"\| (correct|wrong|unparsed) \|", line)]
+    rows = [
+        line for line in text.splitlines() if re.search(r"\| (correct|wrong|unparsed) \|", line)
+    ]
 
     assert len(documented()) == len([row for row in rows if row.startswith("| `")])
