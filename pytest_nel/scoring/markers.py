@@ -149,9 +149,10 @@ def clean(payload: str) -> str:
 
 
 def announces_nothing(line: str) -> bool:
-    """Whether the line ends with an answer marker that nothing follows."""
+    """Whether the line ends with an answer marker that nothing, or only a placeholder, follows."""
     spans = list(_spans(line))
-    return bool(spans) and not has_content(_payload(line, spans[-1], len(line))[0])
+    payload = _payload(line, spans[-1], len(line))[0] if spans else ""
+    return bool(spans) and (not has_content(payload) or is_echo(payload))
 
 
 def last_line(text: str) -> str:

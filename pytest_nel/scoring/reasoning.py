@@ -13,7 +13,8 @@ def split_reasoning(content: str, reasoning_content: str | None = None) -> tuple
 
     * Several and nested blocks are all reasoning. Two openers with only white space between them
       are one (a template wrote the first, the model the second).
-    * An opener that is never closed means that the reply was cut off: the answer is ``""``.
+    * An opener that is never closed means that the reply was cut off: the answer is ``""``
+      and all the text counts as reasoning.
     * A closer without opener (it was in the prompt): everything before it is reasoning.
     * Tags between backticks, and tags in a fenced code block outside reasoning, are text. (The
       exception is a fence with a closer too many before any block was closed: there the text up
@@ -59,7 +60,7 @@ def _walk(content: str, tags: list[re.Match[str]]) -> tuple[str, list[str]]:
             depth += 1
         position = tag.end()
     if depth > 0:
-        return "", [*thought, content[position:]]
+        return "", [*answer, *thought, content[position:]]
     return "".join([*answer, content[position:]]), thought
 
 

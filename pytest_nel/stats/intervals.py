@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
+_FEW = 5  # with fewer, simulated coverage at p = 0.05 fell to 91 %
+
 
 class Interval(NamedTuple):
     """A two-sided confidence interval.
@@ -54,8 +56,9 @@ def wilson_clustered(
     between problems; ``p(1-p) / variance`` is the number of independent attempts that would know
     as much (Korn & Graubard 1998: design effect, and the correction ``(z/t)²`` with t on
     problems - 1 degrees of freedom; Dean & Pagano 2015 recommend it within Wilson's interval).
-    It never exceeds the number of attempts. Without spread (all right, all wrong, all alike) it
-    is the number of problems, so the width is never zero.
+    It never exceeds the number of attempts. Without spread (all right, all wrong, all alike), or
+    with fewer than five problems ever right or ever wrong, the spread says too little: then it is
+    the number of problems, as if repeats always agreed, so the width is never zero.
 
     Args:
         per_problem: (correct, attempts) of each problem; problems without attempts do not count.
@@ -142,7 +145,8 @@ def interval_of_sums(
 def _effective_size(mean: float, means: Sequence[float], attempts: int, confidence: float) -> float:
     problems = len(means)
     spread = _variance(means, mean)
-    if spread <= 0.0 or not 0.0 < mean < 1.0:
+    informative = min(sum(value > 0.0 for value in means), sum(value < 1.0 for value in means))
+    if spread <= 0.0 or informative < _FEW:
         return problems
     size = mean * (1.0 - mean) / (spread / problems)
     z = _z(confidence)
