@@ -47,10 +47,7 @@ class Problems:
             return self._made_by_author(idx)
         row = self.rows[idx]
         at = self.dataset.where(idx)
-        prompt = self._template.render(row, at)
-        if not prompt.strip():
-            msg = f"{self._place}: the prompt of {at} is empty"
-            raise DataError(msg)
+        prompt = self._prompt(row, at)
         system = self._benchmark.system_prompt
         user: Message = {"role": "user", "content": prompt}
         visible = {key: value for key, value in row.items() if key not in self._hidden}
@@ -61,6 +58,13 @@ class Problems:
             messages=[{"role": "system", "content": system}, user] if system else [user],
             system=system,
         )
+
+    def _prompt(self, row: Row, at: str) -> str:
+        prompt = self._template.render(row, at)
+        if not prompt.strip():
+            msg = f"{self._place}: the prompt of {at} is empty"
+            raise DataError(msg)
+        return prompt
 
     def _made_by_author(self, idx: int) -> SeedResult:
         """The author's own seed, which must be one; the benchmark's system prompt joins it."""
@@ -167,12 +171,16 @@ class Problems:
 
     def _checked(self) -> str:
         """Make every problem once, so that what is wrong shows before the first call."""
-        total = sha256()
-        for idx in range(len(self.rows)):
-            seed = self.seed(idx)
-            messages = None if seed.messages is None else [dict(each) for each in seed.messages]
-            asked = [seed.prompt, seed.system, messages, list(seed.images or ())]
-            total.update(json.dumps(asked, sort_keys=True, default=str).encode() + b"\n")
+        total = sha256(json.dumps(self._benchmark.system_prompt).encode() + b"\n")
+        template = self._benchmark.seed_fn is None
+        for idx, row in enumerate(self.rows):
+            if template:  # a hundred thousand of them: no more is made than can be wrong
+                at = self.dataset.where(idx)
+                self._target(row, at)
+                asked = json.dumps(self._prompt(row, at))
+            else:
+                asked = _asked(self._made_by_author(idx))
+            total.update(asked.encode() + b"\n")
         return f"sha256:{total.hexdigest()}"
 
     def _target(self, row: Mapping[str, Any], at: str) -> str:
@@ -194,6 +202,12 @@ class Problems:
             msg = f"{self._place}: the gold answer (field {name!r}) of {at} is {state}"
             raise DataError(msg)
         return text
+
+
+def _asked(seed: SeedResult) -> str:
+    messages = None if seed.messages is None else [dict(each) for each in seed.messages]
+    asked = [seed.prompt, seed.system, messages, list(seed.images or ())]
+    return json.dumps(asked, sort_keys=True, default=str)
 
 
 def _gold_names(benchmark: Benchmark) -> frozenset[str]:

@@ -104,6 +104,7 @@ def _report(item: AttemptItem) -> bool:
     except RunStopped as stopped:
         outcome, longrepr = "skipped", (str(item.path), None, f"Skipped: not run: {stopped}")
     stop = time.time()
+    properties = item.user_properties
     for when in ("setup", "call", "teardown"):
         called = when == "call"
         report = pytest.TestReport(
@@ -116,11 +117,11 @@ def _report(item: AttemptItem) -> bool:
             duration=0.0,
             start=start,
             stop=stop,
-            user_properties=list(item.user_properties),
+            user_properties=list(properties),
         )
         if called and outcome == "passed":
             dress(report, item)
-            item.user_properties = list(report.user_properties)
+            properties = report.user_properties
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
     return True

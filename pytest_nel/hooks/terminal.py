@@ -16,6 +16,7 @@ from pytest_nel.reports.summary import Line, category_line, note_lines, shown_re
 
 _TTY_EVERY = 0.2
 _SHOWN_AT_MOST = 50
+_HUGE = 20_000
 
 
 class Terminal:
@@ -28,6 +29,7 @@ class Terminal:
         self._began = time.monotonic()
         self._next = 0.0
         self._live = False
+        self._huge = False
         run.on_tick.append(self._refresh)
 
     # -- before ------------------------------------------------------------------------------
@@ -45,6 +47,7 @@ class Terminal:
         """Say what will be measured, at what, with which limits."""
         run = self._run
         planned = [plan_line(run, bench) for bench in run.benchmarks.values()]
+        self._huge = len(run.order) > _HUGE and self._config.option.durations is None
         if run.role == "single":
             verbose = self._config.get_verbosity() > 0
             tty = self._reporter is not None and self._reporter.isatty
@@ -63,23 +66,24 @@ class Terminal:
 
     # -- during ------------------------------------------------------------------------------
 
+    @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a measured attempt; show the count now and then."""
         nel = getattr(report, "nel", None)
-        if nel is None or "check" in nel:
-            self._drop(report, nel)
-            return
-        if report.when == "call":
+        if nel is not None and report.when == "call" and "check" not in nel:
             part = self._part(nel["benchmark"])
             part.add(nel["outcome"], nel["reward"], nel["tokens"])
             self._refresh()
+        if self._huge and (nel is not None or report.when == "teardown"):
+            self._slim(report)
 
-    def _drop(self, report: pytest.TestReport, nel: object) -> None:
-        """Set-up and teardown reports of thousands of attempts are kept for nobody."""
-        if nel is None and report.when == "teardown" and self._run.short_protocol:
-            reporter = self._reporter
-            if reporter is not None and report.passed and not self._config.option.durations:
-                reporter.stats.get("", []).clear()
+    def _slim(self, report: pytest.TestReport) -> None:
+        """Every reporter has seen it: of a hundred thousand reports only the outcome is kept."""
+        report.user_properties = []
+        report.nel = None  # type: ignore[attr-defined]  # ours; deleting it would unshare the dict
+        reporter = self._reporter
+        if reporter is not None and report.when == "teardown" and report.passed:
+            reporter.stats.get("", []).clear()
 
     def _refresh(self) -> None:
         now = time.monotonic()
