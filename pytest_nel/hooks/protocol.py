@@ -33,7 +33,7 @@ _FREEZE_FROM = 20_000
 _ACTING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fix the order of this process's attempts: after selection, before the first call."""
     run = session.config.stash[run_key]
