@@ -1,6 +1,5 @@
 """The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.keys import shard_range
 from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
@@ -26,7 +26,7 @@ class Parts:
         services: The suite's services.
         log_dir: Where deployments write their logs.
         given: Endpoints that another process has started (the controller of workers).
-        share: How many processes divide each endpoint's limit among them.
+        share: (index, count) of the processes that divide each endpoint's limit among them.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class Parts:
         *,
         log_dir: Path,
         given: Mapping[str, Endpoint] | None = None,
-        share: int = 1,
+        share: tuple[int, int] = (0, 1),
     ) -> None:
         self._specs = services
         self._log_dir = log_dir
-        self._share = max(1, share)
+        self._share = share
         self._endpoints: dict[str, Endpoint] = dict(given or {})
         self._running: list[Service] = []
         self._clients: dict[str, ModelClient] = {}
@@ -80,7 +80,7 @@ class Parts:
             limit = self._wanted.get(name, DEFAULT_CONCURRENT)
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
-            share = max(1, math.ceil(limit / self._share))
+            share = share_of(limit, *self._share)
             self._clients[name] = ModelClient(replace(endpoint, max_concurrent=share))
         return self._clients[name]
 
@@ -130,6 +130,12 @@ class Parts:
         """End the deployments that this process started (blocking)."""
         while self._running:
             self._running.pop().stop()
+
+
+def share_of(limit: int, index: int, count: int) -> int:
+    """What process ``index`` of ``count`` may use of a limit: together the limit, each at least 1."""
+    start, end = shard_range(limit, index, count)
+    return max(1, end - start)
 
 
 def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:

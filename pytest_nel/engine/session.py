@@ -72,15 +72,24 @@ class Engine:
         if ahead is None:
             msg = "the engine has not been started"
             raise RunStopped(msg)
-        if self.guard.reason is not None:
-            ahead.stop(self.guard.reason.text)
-        pending = ahead.result(position, tick)
+
+        def look() -> None:
+            self._heed_guard()
+            if tick is not None:
+                tick()
+
+        self._heed_guard()
+        pending = ahead.result(position, look)
         runner = self._runners[_key(pending).benchmark]
         record = runner.finish(pending)
         runner.journal.sync()
-        if self.guard.reason is not None:
-            ahead.stop(self.guard.reason.text)
+        self._heed_guard()
         return record
+
+    def _heed_guard(self) -> None:
+        """Stop as soon as the guard says so: nobody waits for a retry that cannot help."""
+        if self.guard.reason is not None:
+            self.stop(self.guard.reason.text)
 
     def stop(self, reason: str) -> None:
         """Send nothing new from now on."""

@@ -12,7 +12,7 @@ from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.guard import StopReason
-from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.runtime import Parts, share_of
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
 from pytest_nel.hooks.models import NO_MODEL
 from pytest_nel.hooks.snapshot import write_snapshot
@@ -73,7 +73,7 @@ def _parts(run: Run) -> Parts:
         run.services,
         log_dir=run.directory / "logs",
         given=given,
-        share=run.worker.shards if run.worker else 1,
+        share=_share(run),
     )
 
 
@@ -133,14 +133,18 @@ def _wants_a_solver(nel_solver: Solver) -> None:
     """The signature through which pytest finds the fixture that holds here."""
 
 
+def _share(run: Run) -> tuple[int, int]:
+    return (run.worker.shard, run.worker.shards) if run.worker else (0, 1)
+
+
 def limits(run: Run, benches: Sequence[BenchmarkRun]) -> tuple[int, int]:
     """(attempts at once, window) of this process.
 
     Twice C at once: an attempt that waits before a retry must not keep a request from being
     sent; the endpoint's own limit still holds C.
     """
-    shards = run.worker.shards if run.worker else 1
-    concurrent = max(math.ceil(bench.plan.config.max_concurrent / shards) for bench in benches)
+    index, shards = _share(run)
+    concurrent = max(share_of(bench.plan.config.max_concurrent, index, shards) for bench in benches)
     stops_early = bool(run.config.getoption("maxfail")) or bool(
         run.config.getoption("stepwise", default=False)
     )

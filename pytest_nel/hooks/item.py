@@ -76,9 +76,11 @@ def fetch(item: AttemptItem) -> StepRecord:
     if run.worker is not None and told_to_stop(run):
         item.session.shouldstop = "stopped by the controller"
         run.engine.stop("the session was stopped")
-    item.record = run.engine.result(item.position, lambda: tick(run))
-    reason = run.engine.stop_reason
-    if reason is not None and run.stop is None:
-        run.stop = reason
-        item.session.shouldstop = reason.text
+    try:
+        item.record = run.engine.result(item.position, lambda: tick(run))
+    finally:
+        reason = run.engine.stop_reason
+        if reason is not None and run.stop is None:
+            run.stop = reason
+            item.session.shouldstop = reason.text
     return item.record
