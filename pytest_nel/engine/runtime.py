@@ -133,7 +133,7 @@ class Parts:
 
 
 def share_of(limit: int, index: int, count: int) -> int:
-    """What process ``index`` of ``count`` may use of a limit: together the limit, each at least 1."""
+    """What process ``index`` of ``count`` may use: together the limit, each at least 1."""
     start, end = shard_range(limit, index, count)
     return max(1, end - start)
 
