@@ -1,5 +1,6 @@
 """What tests of the client share: an endpoint, one question, quick retries."""
 
+import asyncio
 from typing import Any
 
 import pytest
