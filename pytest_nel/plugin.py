@@ -5,6 +5,7 @@ option table, and holds no state.
 """
 
 import sys
+import warnings
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,9 +19,21 @@ if TYPE_CHECKING:
     from pytest_nel.hooks.state import Run
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare ``--nel-*``."""
     add_options(parser)
+    pluginmanager.register(_Early(), "nel-early")
+
+
+class _Early:
+    """What must happen before the other plugins are configured."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Spare those who measure a model pytest-asyncio's advice on writing async tests."""
+        if asked_for(config):
+            about = 'The configuration option "asyncio_default_fixture_loop_scope" is unset'
+            warnings.filterwarnings("ignore", about, pytest.PytestDeprecationWarning)
 
 
 @pytest.hookimpl(trylast=True)
