@@ -98,8 +98,10 @@ def _solvers(benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
     top: pytest.Item = item
     solvers = []
     for bench in benches:
-        probe: Any = pytest.Function.from_parent(bench.node, name=_CARRIER, callobj=_wants_a_solver)
-        info = probe._fixtureinfo  # noqa: SLF001 - what is visible from the benchmark's file
+        carrier: Any = pytest.Function.from_parent(
+            bench.node, name=_CARRIER, callobj=_wants_a_solver
+        )
+        info = carrier._fixtureinfo  # noqa: SLF001 - what is visible from the benchmark's file
         scope = info.name2fixturedefs["nel_solver"][-1].scope
         if scope != "session":
             msg = (
@@ -107,9 +109,7 @@ def _solvers(benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
                 'run, so declare it with @pytest.fixture(scope="session")'
             )
             raise ConfigError(msg)
-        carrier = pytest.Function.from_parent(
-            top, name=_CARRIER, callobj=_wants_a_solver, fixtureinfo=info
-        )
+        carrier.parent = top  # only now: pytest >= 9.2 lets no item with [...] have children
         item.session._setupstate.setup(carrier)  # noqa: SLF001 - an Item has no fixtures of its own
         solvers.append(carrier.funcargs["nel_solver"])
         top = carrier

@@ -136,8 +136,11 @@ class Finish:
         content = {"exit_code": code, "checks": [check.as_json() for check in run.checks]}
         path = run.directory / "checks.json"
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        option, maxfail = session.config.option, session.config.option.maxfail
+        option.maxfail = 0  # nothing is left to stop: a failed check is not what ended the run
         for check in run.checks:
             session.config.hook.pytest_runtest_logreport(report=_check_report(check))
+        option.maxfail = maxfail
 
 
 def _check_report(check: Check) -> pytest.TestReport:

@@ -30,7 +30,9 @@ class AttemptItem(pytest.Item):
     def for_attempt(cls, bench: BenchmarkRun, key: AttemptKey) -> "AttemptItem":
         """Build the item of an attempt."""
         name = item_name(bench.label, key.problem_idx, key.repeat)
-        item: AttemptItem = cls.from_parent(bench.node, name=name)
+        # given as text, or pytest >= 9.2 takes it for another id than the text it caches (--lf)
+        nodeid = f"{bench.node.nodeid}::{name}"
+        item: AttemptItem = cls.from_parent(bench.node, name=name, nodeid=nodeid)
         item.bench = bench
         item.key = key
         item.position = UNSET

@@ -1,0 +1,14 @@
+"""The mock model of these tests: it repeats the prompt, or answers ``!500 text`` with status 500."""
+
+import re
+from typing import Any
+
+_STATUS = re.compile(r"!(\d{3}) (.*)", re.DOTALL)
+
+
+def answer(request: dict[str, Any], nth: int) -> str | tuple[int, str]:
+    """The text of the last message, unless that begins with a status."""
+    del nth
+    prompt = str(request["messages"][-1]["content"])
+    wanted = _STATUS.fullmatch(prompt)
+    return prompt if wanted is None else (int(wanted[1]), wanted[2])

@@ -1,0 +1,225 @@
+"""Mistakes of the user: one clear line, exit 4, no traceback, and no call made."""
+
+import pytest
+
+from tests.plugin.running import Ended, Nel, rows, sums
+from tests.support.endpoint import RunningEndpoint
+
+
+def refused(ended: Ended, *says: str) -> None:
+    assert ended.code == 4, ended.text
+    for said in says:
+        assert said in ended.text, ended.text
+    assert "Traceback" not in ended.text
+    assert "INTERNALERROR" not in ended.text
+    assert "site-packages" not in ended.text
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--nel-repeats", "0"], "--nel-repeats: expected an integer >= 1, got '0'"),
+        (["--nel-repeats", "many"], "expected an integer >= 1, got 'many'"),
+        (["--nel-max-problems", "-3"], "expected an integer >= 1, got '-3'"),
+        (["--nel-max-concurrent", "0"], "expected an integer >= 1"),
+        (["--nel-window", "1.5"], "expected an integer >= 1, got '1.5'"),
+        (["--nel-temperature", "hot"], "expected a number >= 0, got 'hot'"),
+        (["--nel-temperature", "nan"], "expected a number >= 0, got 'nan'"),
+        (["--nel-temperature", "3"], "less than or equal to 2"),
+        (["--nel-max-tokens", "0"], "expected an integer >= 1"),
+        (["--nel-timeout", "0"], "expected a number > 0, got '0'"),
+        (["--nel-timeout", "inf"], "expected a number > 0, got 'inf'"),
+        (["--nel-show", "some"], "expected one of wrong, unparsed, unscored, all"),
+        (["--nel-shuffle-seed", "x"], "expected an integer, or none"),
+        (["--nel-max-unscored", "-1"], "expected an integer >= 0"),
+        (["--nel-model-url", "ftp://x"], "expected http(s)://"),
+        (["--nel-model-url", "http://user:secret@x/v1"], "user name or password"),
+        (["--nel-model-url", "http://x/v1?api_key=secret"], "query parameter 'api_key'"),
+        (["--nel-api-key-env", "sk-secret"], "wants the name of an environment variable"),
+        (["--nel-api-key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE"),
+        (["--nel-model", "demo", "--nel-model-url", "http://x/v1"], "choose one"),
+        (["--nel-repeat"], "--nel-repeat"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_bad_option(nel: Nel, endpoint: RunningEndpoint, args: list[str], says: str) -> None:
+    nel.bench(sums(3))
+
+    ended = nel.run("bench_sums.py", *args)
+
+    refused(ended, says)
+    assert "secret" not in ended.text.replace(args[-1], "")
+    assert endpoint.stats()["requests"] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("nel_repeats = 0", "ini nel_repeats: expected an integer >= 1, got '0'"),
+        ("nel_strict = perhaps", "ini nel_strict: expected true or false, got 'perhaps'"),
+        ("nel_show = nothing", "ini nel_show: expected one of"),
+    ],
+)
+def test_a_bad_ini_value(nel: Nel, line: str, says: str) -> None:
+    nel.bench(sums(1))
+    nel.write("pytest.ini", f"[pytest]\n{line}\n")
+
+    ended = nel.run("bench_sums.py")
+
+    refused(ended, says)
+
+
+def test_a_bad_url_in_the_environment(nel: Nel) -> None:
+    nel.bench(sums(1))
+
+    ended = nel.run(
+        "bench_sums.py", model=False, env={"NEMO_MODEL_URL": "nowhere", "NEMO_MODEL_ID": "m"}
+    )
+
+    refused(ended, "expected http(s)://…, got 'nowhere'")
+
+
+@pytest.mark.parametrize("args", [[], ["-p", "xdist", "-n2"]], ids=["plain", "n2"])
+def test_no_model_at_all(nel: Nel, args: list[str]) -> None:
+    nel.bench(sums(3))
+
+    ended = nel.run("bench_sums.py", *args, model=False)
+
+    refused(ended, "no model: pass --nel-model-url URL and --nel-model-id ID")
+
+
+def test_a_model_without_a_name(nel: Nel) -> None:
+    nel.bench(sums(3))
+    assert nel.url is not None
+
+    ended = nel.run("bench_sums.py", "--nel-model-url", nel.url, model=False)
+
+    refused(ended, "--nel-model-id")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--nel-bench", "gsm8kk"], "gsm8kk"),
+        (["--nel-bench", "bascis"], "basics"),
+        (["--nel-bench", "nowhere.py"], "nowhere.py"),
+        (["--nel-bench", "bench_sums.py:other"], "other"),
+        (["--nel-bench", "bench_sums.py", "bench_sums.py"], "give it without files"),
+        (["--nel-bench", ""], ""),
+    ],
+    ids=lambda value: "_".join(value) if isinstance(value, list) else "",
+)
+def test_an_unknown_benchmark(nel: Nel, args: list[str], says: str) -> None:
+    nel.bench(sums(3))
+
+    ended = nel.run(*args)
+
+    refused(ended, says)
+
+
+@pytest.mark.parametrize("args", [[], ["-p", "xdist", "-n2"]], ids=["plain", "n2"])
+@pytest.mark.parametrize(
+    ("problems", "more", "says"),
+    [
+        ([{"tell": "7", "target": "7"}], "", "say"),
+        ([], "", "no rows"),
+        ([{"id": "1", "say": "7", "target": "7"}, {"id": 1, "say": "8", "target": "8"}], "", "id"),
+        ([{"say": "7"}], "", "target"),
+        ([{"say": "7", "target": "7"}], 'requirements=["no-such-package>=3"]', "no-such-package"),
+    ],
+    ids=["field", "empty", "ids", "target", "requirement"],
+)
+def test_unusable_data(
+    nel: Nel, problems: list[dict[str, str]], more: str, says: str, args: list[str]
+) -> None:
+    nel.bench(problems, more=more)
+
+    ended = nel.run("bench_sums.py", *args)
+
+    refused(ended, says, "bench_sums.py")
+    assert nel.runs() == [] or not list(nel.runs()[0].glob("*/results.jsonl"))
+
+
+SUITES = {
+    "unknown key": ("repeats: 2", "repeets: 2", "repeets"),
+    "unknown service": ("service: model", "service: modell", "modell"),
+    "unknown solver": ("type: simple", "type: simpel", "simple"),
+    "literal key": ("model: m}", "model: m, api_key: sk-live-123}", "api_key"),
+    "unset key": ("model: m}", 'model: m, api_key: "${NOT_SET_1}"}', "NOT_SET_1"),
+    "unset variable": ("model: m}", 'model: "${NOT_SET_1}"}', "NOT_SET_1"),
+    "bad number": ("repeats: 2", "repeats: many", "many"),
+    "unknown service option": ("model: m}", "model: m, modle: n}", "modle"),
+    "not yaml": ("services:", "services: [", "my.nel.yaml"),
+    "no benchmarks": ("benchmarks:", "bench:", "bench"),
+    "unknown benchmark": ("bench_sums.py", "bench_none.py", "bench_none.py"),
+}
+
+
+@pytest.mark.parametrize("how", [[], ["-p", "xdist", "-n2"]], ids=["plain", "n2"])
+@pytest.mark.parametrize("mistake", SUITES)
+def test_a_mistake_in_a_suite(
+    nel: Nel, endpoint: RunningEndpoint, mistake: str, how: list[str]
+) -> None:
+    if how and mistake not in {"unknown key", "unknown service", "literal key", "unset key"}:
+        pytest.skip("the same code without workers")
+    nel.bench(sums(3))
+    suite = nel.suite("bench_sums.py", more="repeats: 2")
+    old, new, says = SUITES[mistake]
+    text = suite.read_text(encoding="utf-8")
+    assert old in text
+    suite.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    ended = nel.run("my.nel.yaml", *how, model=False)
+
+    refused(ended, says)
+    assert "sk-live-123" not in ended.text
+    assert endpoint.stats()["requests"] == 0
+
+
+def test_a_suite_that_is_not_there(nel: Nel) -> None:
+    ended = nel.run("none.nel.yaml")
+
+    refused(ended, "none.nel.yaml")
+
+
+def test_a_model_option_beside_a_suite_of_two_services(nel: Nel) -> None:
+    nel.bench(sums(3))
+    suite = nel.suite("bench_sums.py")
+    text = suite.read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("  model:"))
+    suite.write_text(text.replace(line, line + "\n" + line.replace("model:", "other:", 1)))
+
+    ended = nel.run("my.nel.yaml")
+
+    refused(ended, "the suite has 2 services (model, other)")
+
+
+@pytest.mark.parametrize("args", [[], ["-p", "xdist", "-n2"]], ids=["plain", "n2"])
+def test_an_output_directory_in_use(nel: Nel, args: list[str]) -> None:
+    nel.bench(sums(3))
+    nel.write("used/notes.txt", "mine")
+
+    ended = nel.run("bench_sums.py", "--nel-output-dir", "used", *args)
+
+    refused(ended, "used")
+    assert [path.name for path in (nel.folder / "used").iterdir()] == ["notes.txt"]
+
+
+def test_a_benchmark_file_with_a_bug_shows_where(nel: Nel) -> None:
+    nel.bench(sums(1))
+    nel.write("bench_bug.py", "x = 1\nraise KeyError('their bug')\n")
+
+    ended = nel.run("bench_bug.py")
+
+    assert ended.code == 2
+    assert "their bug" in ended.out
+    assert "bench_bug.py:2" in ended.out
+
+
+def test_a_decorator_used_wrongly(nel: Nel) -> None:
+    nel.bench(rows("7"), more="pass_at=7")
+
+    ended = nel.run("bench_sums.py")
+
+    assert ended.code in {2, 4}
+    assert "pass_at: expected a reward above 0 and at most 1, got 7" in ended.out
