@@ -31,6 +31,7 @@ def pytest_runtest_makereport(
     report = yield
     if call.when == "call" and isinstance(item, AttemptItem) and report.outcome == "passed":
         dress(report, item)
+        item.user_properties = report.user_properties  # JUnit reads those of the teardown report
     return report
 
 
@@ -43,7 +44,6 @@ def dress(report: pytest.TestReport, item: AttemptItem) -> None:
     scored = record.scored
     report.nel = facts(record, item.bench.plan.id)  # type: ignore[attr-defined]  # ours
     report.user_properties.extend(properties(record))
-    item.user_properties = list(report.user_properties)  # JUnit takes those of the teardown report
     report.duration = (record.solved.solve_ms + scored.verify_ms) / 1000
     if scored.outcome == "correct":
         return
