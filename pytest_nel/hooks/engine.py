@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.authoring.catalog import blame
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import Solver
@@ -20,6 +21,7 @@ from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.files import write_plan
 
+NOT_BEGUN = "nothing was measured"
 _CARRIER = "nel_solver of a benchmark"
 
 
@@ -33,18 +35,20 @@ def begin(run: Run, item: pytest.Item) -> None:
         _begin(run, item)
     except NelError as error:
         run.stop = StopReason(str(error), fatal=True)
-        item.session.shouldstop = run.stop.text
+        item.session.shouldstop = NOT_BEGUN
         pytest.skip(f"not run: {error}")
+    except pytest.skip.Exception as skipped:
+        run.stop = StopReason(f"fixture nel_solver was skipped: {skipped}", fatal=False)
+        item.session.shouldstop = NOT_BEGUN
+        raise
     except Exception as error:
         run.stop = StopReason(f"the run could not begin: {error}", fatal=True)
-        item.session.shouldstop = run.stop.text
+        item.session.shouldstop = NOT_BEGUN
         raise
 
 
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
-    run.directory.mkdir(parents=True, exist_ok=True)
-    write_snapshot(run)
     parts = run.parts = _parts(run)
     engine = run.engine = Engine(
         run.directory,
@@ -59,8 +63,11 @@ def _begin(run: Run, item: pytest.Item) -> None:
     for bench in benches:
         if bench.service is not None:
             run.solvers.prepare(bench.plan, bench.endpoint_type, parts)
-    for bench, found in zip(benches, _solvers(benches, item), strict=True):
-        solver = _checked(run, bench, found)
+    found = _solvers(benches, item)
+    solvers = [_checked(run, *pair) for pair in zip(benches, found, strict=True)]
+    run.directory.mkdir(parents=True, exist_ok=True)  # only now: no folder for what cannot begin
+    write_snapshot(run)
+    for bench, solver in zip(benches, solvers, strict=True):
         write_plan(run.directory / bench.plan.id, _plan_json(bench, solver))
         engine.add(bench.plan, solver)
     limit, window = limits(run, benches)
@@ -110,19 +117,33 @@ def _solvers(benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
             )
             raise ConfigError(msg)
         carrier.parent = top  # only now: pytest >= 9.2 lets no item with [...] have children
-        item.session._setupstate.setup(carrier)  # noqa: SLF001 - an Item has no fixtures of its own
+        _set_up(carrier, bench)
         solvers.append(carrier.funcargs["nel_solver"])
         top = carrier
     return solvers
 
 
+def _set_up(carrier: Any, bench: BenchmarkRun) -> None:
+    try:
+        carrier.session._setupstate.setup(carrier)  # noqa: SLF001 - an Item has no fixtures itself
+    except NelError:
+        raise
+    except Exception as error:  # the user's fixture may raise anything
+        info = carrier._fixtureinfo  # noqa: SLF001 - as above
+        fixture = info.name2fixturedefs["nel_solver"][-1].func
+        place = blame(error, fixture.__code__.co_filename)
+        msg = f"fixture nel_solver for {bench.label} failed: {place}"
+        raise ConfigError(msg) from error
+
+
 def _checked(run: Run, bench: BenchmarkRun, solver: Any) -> Solver:
     if solver is run.solvers and not run.solvers.knows(bench.plan):
         raise ConfigError(NO_MODEL)
-    if not callable(getattr(solver, "solve", None)):
+    if isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
+        got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
         msg = (
             "fixture nel_solver must return an object with `async def solve(seed, sandbox)`, "
-            f"got {type(solver).__name__}"
+            f"got {got}"
         )
         raise ConfigError(msg)
     checked: Solver = solver

@@ -1,7 +1,7 @@
 """The end of a session: engine down, bundles written, checks decided, exit status set."""
 
+import contextlib
 import json
-import shutil
 from collections import Counter
 from importlib.metadata import version
 from typing import Any
@@ -13,6 +13,7 @@ from pytest_nel.engine.guard import StopReason
 from pytest_nel.gate.health import Check, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.engine import end
+from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import ERROR_MARK, Run
 from pytest_nel.records.files import Derived, derive, planned
 
@@ -64,10 +65,9 @@ class Finish:
         if run.role == "worker":
             self._hand_over(session)
             return
-        if session.config.option.collectonly:
-            self._clean_quick()
-        else:
+        if not session.config.option.collectonly:
             self._derive(session)
+        self._tidy()
         code = self._code(session, int(exitstatus))
         if run.derived:
             self._report_checks(session, code)
@@ -84,9 +84,15 @@ class Finish:
             text, fatal = given["stop"]
             self._run.stop = StopReason(text, fatal)
 
-    def _clean_quick(self) -> None:
-        if self._run.quick is not None:
-            shutil.rmtree(self._run.directory, ignore_errors=True)
+    def _tidy(self) -> None:
+        """Leave no folder of a run that never began; one that holds anything else stays."""
+        run = self._run
+        if run.derived:
+            return
+        if run.quick is not None:
+            (run.directory / SUITE_FILE).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # not there, or not empty
+            run.directory.rmdir()
 
     def _derive(self, session: pytest.Session) -> None:
         run = self._run

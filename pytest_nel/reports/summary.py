@@ -100,7 +100,8 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
 
 def _example(name: str, example: Mapping[str, Any]) -> Line:
     where = f"{name}[{example['problem_idx']}-r{example['repeat']}]"
-    return Line(f"  {where}: {showable(example['error'], 300)}", {"red": True})
+    error = " ".join(showable(example["error"], 300).split())
+    return Line(f"  {where}: {error}", {"red": True})
 
 
 def category_line(bundle: Mapping[str, Any], limit: int = 6) -> list[Line]:

@@ -1,4 +1,4 @@
-"""The mock model of these tests: it repeats the prompt, or answers ``!500 text`` with status 500."""
+"""The mock model of these tests: repeats the prompt, or answers ``!500 text`` with status 500."""
 
 import re
 from typing import Any

@@ -182,7 +182,7 @@ def test_a_solver_that_raises_leaves_attempts_without_a_score(nel: Nel) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('(scope="session")', "", "declare it with @pytest.fixture(scope=\"session\")"),
+        ('(scope="session")', "", 'declare it with @pytest.fixture(scope="session")'),
         ('(scope="session")', '(scope="module")', "scope 'module'"),
         ('return Fixed("7")', "return 7", "nel_solver"),
         ('return Fixed("7")', "return Fixed", "nel_solver"),
@@ -200,3 +200,15 @@ def test_a_wrong_fixture_is_one_clear_line(nel: Nel, old: str, new: str, says: s
     assert says in ended.text
     assert "Traceback" not in ended.text
     assert "pytest_nel/hooks" not in ended.text
+    assert nel.runs() == []
+
+
+def test_a_skipped_fixture_is_no_measurement(nel: Nel) -> None:
+    nel.bench(rows("7", "8"))
+    text = FIXED.format(text="7").replace('return Fixed("7")', 'pytest.skip("no tools here")')
+    nel.write("conftest.py", text)
+
+    ended = nel.run("bench_sums.py", model=False)
+
+    assert ended.code == 7, ended.text
+    assert "fixture nel_solver was skipped: no tools here" in ended.out
