@@ -44,8 +44,8 @@ def rows(*says: str, target: str = "7") -> list[dict[str, str]]:
 
 
 def sums(count: int) -> list[dict[str, str]]:
-    """Problems with different right answers; every third reply is wrong."""
-    return [{"say": str(i + (i % 3 == 0)), "target": str(i)} for i in range(1, count + 1)]
+    """Problems with different right answers and replies; every third is wrong."""
+    return [{"say": str(i if i % 3 else -i), "target": str(i)} for i in range(1, count + 1)]
 
 
 @dataclass
@@ -190,6 +190,7 @@ class Nel:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
+            start_new_session=True,  # Ctrl-C goes to the group, and must not reach us
         )
 
     def runs(self) -> list[Path]:

@@ -124,8 +124,8 @@ def test_an_unknown_benchmark(nel: Nel, args: list[str], says: str) -> None:
     [
         ([{"tell": "7", "target": "7"}], "", "say"),
         ([], "", "no rows"),
-        ([{"id": "1", "say": "7", "target": "7"}, {"id": 1, "say": "8", "target": "8"}], "", "id"),
-        ([{"say": "7"}], "", "target"),
+        ([{"id": "1", "say": "7", "target": "7"}, {"id": 1, "say": "8", "target": "8"}], "", "field 'id' should differ in every row: 1"),
+        ([{"say": "7"}], "", "no field 'target' in rows[0] for the gold answer"),
         ([{"say": "7", "target": "7"}], 'requirements=["no-such-package>=3"]', "no-such-package"),
     ],
     ids=["field", "empty", "ids", "target", "requirement"],
@@ -152,7 +152,7 @@ SUITES = {
     "bad number": ("repeats: 2", "repeats: many", "many"),
     "unknown service option": ("model: m}", "model: m, modle: n}", "modle"),
     "not yaml": ("services:", "services: [", "my.nel.yaml"),
-    "no benchmarks": ("benchmarks:", "bench:", "bench"),
+    "no benchmarks": ("benchmarks:", "bench:", "benchmarks: required"),
     "unknown benchmark": ("bench_sums.py", "bench_none.py", "bench_none.py"),
 }
 ON_WORKERS = ("unknown key", "unknown service", "literal key", "unset key")
