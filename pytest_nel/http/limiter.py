@@ -1,6 +1,7 @@
 """How many requests one endpoint gets at a time, and less when it says it is too much."""
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -100,7 +101,8 @@ class AdaptiveLimiter:
             if mine.done() and not mine.cancelled():  # the slot came together with the cancel
                 self.release()
             else:
-                self._waiters.remove(mine)
+                with contextlib.suppress(ValueError):  # a release may have passed over it already
+                    self._waiters.remove(mine)
                 self._serve()
             raise
 

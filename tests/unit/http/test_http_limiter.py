@@ -212,6 +212,21 @@ def test_cancelled_takers_leak_no_slot(limit: int, seed: int, tasks: int) -> Non
 
 
 @pytest.mark.asyncio
+async def test_a_cancelled_taker_is_cancelled_even_when_a_release_passed_over_it() -> None:
+    limiter = AdaptiveLimiter(1)
+    await limiter.acquire()
+    waiting = asyncio.create_task(limiter.acquire())
+    await asyncio.sleep(0)
+
+    waiting.cancel()
+    limiter.release()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert limiter.in_flight == 0
+
+
+@pytest.mark.asyncio
 async def test_the_free_path_costs_microseconds() -> None:
     limiter = AdaptiveLimiter(4)
     best = 1.0
