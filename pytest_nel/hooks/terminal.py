@@ -1,7 +1,9 @@
 """What people see: a header, live progress, one summary section."""
 
+import contextlib
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ class Terminal:
         self._next = 0.0
         self._live = False
         self._huge = False
+        self._expected: Counter[str] = Counter()  # node id before [, of what workers will report
         run.on_tick.append(self._refresh)
 
     # -- before ------------------------------------------------------------------------------
@@ -64,6 +67,11 @@ class Terminal:
             self._parts[name] = Progress(name, total, time.monotonic(), repeats)
         return self._parts[name]
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """The controller collects nothing itself: every worker tells the same ids."""
+        self._expected = Counter(_before_bracket(nodeid) for nodeid in ids)
+
     # -- during ------------------------------------------------------------------------------
 
     @pytest.hookimpl(trylast=True)
@@ -71,7 +79,7 @@ class Terminal:
         """Count a measured attempt; show the count now and then."""
         nel = getattr(report, "nel", None)
         if nel is not None and report.when == "call" and "check" not in nel:
-            part = self._part(nel["benchmark"])
+            part = self._part(nel["benchmark"], self._expected[_before_bracket(report.nodeid)])
             part.add(nel["outcome"], nel["reward"], nel["tokens"])
             self._refresh()
         if self._huge and (nel is not None or report.when == "teardown"):
@@ -95,11 +103,20 @@ class Terminal:
         if reporter is None or self._run.role == "worker" or self._config.get_verbosity() < 0:
             return
         text = progress_line(list(self._parts.values()), self._flow(), now)
-        if reporter.isatty and not self._run.letters:
-            self._rewrite(reporter, text)
-        elif not first and not reporter.isatty:
-            reporter.ensure_newline()
-            reporter.write_line(text)
+        with self._uncaptured():
+            if reporter.isatty and not self._run.letters:
+                self._rewrite(reporter, text)
+            elif not first and not reporter.isatty:
+                reporter.ensure_newline()
+                reporter.write_line(text)
+
+    def _uncaptured(self) -> contextlib.AbstractContextManager[None]:
+        """An item that waits is being captured: what we print then is not its output."""
+        capture = self._config.pluginmanager.getplugin("capturemanager")
+        if capture is None:
+            return contextlib.nullcontext()
+        disabled: contextlib.AbstractContextManager[None] = capture.global_and_fixture_disabled()
+        return disabled
 
     def _rewrite(self, reporter: Any, text: str) -> None:
         if not self._live:
@@ -110,8 +127,10 @@ class Terminal:
 
     def _flow(self) -> Flow:
         engine, parts = self._run.engine, self._run.parts
+        if self._run.role == "controller":
+            return Flow(in_flight=None)
         if engine is None or parts is None:
-            return Flow(in_flight=0)
+            return Flow()
         stats = [client.stats for client in parts.clients]
         return Flow(
             in_flight=sum(stat.in_flight for stat in stats),
@@ -179,6 +198,10 @@ class Terminal:
             yield Line(f"  record:    {shown_path(path, self._config)} line {number}")
         if rest:
             yield Line(f"… and {rest:,} more: {shown_path(path, self._config)}")
+
+
+def _before_bracket(nodeid: str) -> str:
+    return nodeid.rpartition("[")[0]
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -12,14 +12,14 @@ class Flow:
     """What the engine is doing now.
 
     Attributes:
-        in_flight: Requests sent and not answered.
+        in_flight: Requests sent and not answered; None where that is not known (workers send).
         retrying: Requests waiting to be sent again.
         reason: Why the last one was.
         ahead: Attempts answered and not yet reported.
         tokens: Tokens so far.
     """
 
-    in_flight: int = 0
+    in_flight: int | None = 0
     retrying: int = 0
     reason: str | None = None
     ahead: int = 0
@@ -81,7 +81,8 @@ def progress_line(parts: Sequence[Progress], flow: Flow, now: float) -> str:
         texts.append(f"unscored {missing:,}")
     if len(parts) > 1:
         texts.append(f"all {done:,}/{total:,}")
-    texts.append(f"in flight {flow.in_flight:,}")
+    if flow.in_flight is not None:
+        texts.append(f"in flight {flow.in_flight:,}")
     if flow.ahead:
         texts.append(f"ahead {flow.ahead:,}")
     if flow.retrying:

@@ -47,14 +47,14 @@ def _row(bundle: Mapping[str, Any]) -> tuple[str, ...]:
     if "ci_lower" in metric:
         interval = f"{metric['ci_lower']:.3f}–{metric['ci_upper']:.3f}"
     stats = bundle["benchmark"]["scores"]["runtime"]
-    scored, planned = bundle["n_scored"], bundle["n_planned"]
+    scored, attempted = bundle["n_scored"], bundle["n_attempted"]
     return (
         str(bundle["benchmark"]["name"]),
-        f"{scored:,}/{planned:,}",
+        f"{scored:,}/{attempted:,}",
         "–" if value is None else f"{value:.3f}",
         interval,
         _share(bundle["n_unparsed"], scored),
-        _share(bundle["n_truncated"], scored),
+        _share(bundle["n_truncated"], attempted),
         f"{bundle['n_unscored']:,}",
         _tokens(stats),
         f"{stats['elapsed_seconds']:.1f} s",

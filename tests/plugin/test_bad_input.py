@@ -124,7 +124,11 @@ def test_an_unknown_benchmark(nel: Nel, args: list[str], says: str) -> None:
     [
         ([{"tell": "7", "target": "7"}], "", "say"),
         ([], "", "no rows"),
-        ([{"id": "1", "say": "7", "target": "7"}, {"id": 1, "say": "8", "target": "8"}], "", "field 'id' should differ in every row: 1"),
+        (
+            [{"id": "1", "say": "7", "target": "7"}, {"id": 1, "say": "8", "target": "8"}],
+            "",
+            "field 'id' should differ in every row: 1",
+        ),
         ([{"say": "7"}], "", "no field 'target' in rows[0] for the gold answer"),
         ([{"say": "7", "target": "7"}], 'requirements=["no-such-package>=3"]', "no-such-package"),
     ],

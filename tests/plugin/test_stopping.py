@@ -29,9 +29,7 @@ def interrupted(process: "subprocess.Popen[str]", nel: Nel) -> tuple[Ended, floa
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refusal_stops_the_run_at_once(
-    nel: Nel, endpoint: RunningEndpoint, status: int
-) -> None:
+def test_a_refusal_stops_the_run_at_once(nel: Nel, endpoint: RunningEndpoint, status: int) -> None:
     nel.bench(rows(*[f"!{status} your key is no good {i}" for i in range(200)]))
 
     ended = nel.run("bench_sums.py", "--nel-max-concurrent", "4")
@@ -105,9 +103,7 @@ def test_nobody_listening_is_exit_7_with_everything_recorded(nel: Nel) -> None:
 
 
 @pytest.mark.parametrize("how", [[], ["-p", "xdist", "-n2"]], ids=["plain", "n2"])
-def test_ctrl_c_ends_within_two_seconds(
-    nel: Nel, slow: RunningEndpoint, how: list[str]
-) -> None:
+def test_ctrl_c_ends_within_two_seconds(nel: Nel, slow: RunningEndpoint, how: list[str]) -> None:
     nel.bench(sums(500))
     nel.url = slow.url
     process = nel.start("bench_sums.py", "--nel-max-concurrent", "64", *how)
