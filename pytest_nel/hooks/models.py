@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.config.interpolate import getenv
+from pytest_nel.config.interpolate import escape, getenv
 from pytest_nel.config.load import load_suite
 from pytest_nel.config.quick import QuickOptions, quick_suite
 from pytest_nel.config.schema import OutputConfig
@@ -128,13 +128,15 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
 def _put(target: JsonObject, names: Mapping[str, str], options: Options) -> None:
     for option, key in names.items():
         if option in options.given:
-            target[key] = _value(options.given[option])
+            target[key] = _value(option, options.given[option])
         elif option in options.fallback and key not in target:
-            target[key] = _value(options.fallback[option])
+            target[key] = _value(option, options.fallback[option])
 
 
-def _value(value: object) -> object:
-    return None if value == "none" else value
+def _value(option: str, value: object) -> object:
+    if option == "shuffle-seed":
+        return None if value == "none" else value
+    return escape(value) if isinstance(value, str) else value  # no ${NAME}: it is literal text
 
 
 def _replace_model(suite: JsonObject, options: Options) -> None:

@@ -95,7 +95,12 @@ OPTIONS = (
         "W",
         "Attempts begun and not yet reported (default: max(16 C, 1024), C under -x/--maxfail)",
     ),
-    Option("temperature", _number(float, 0), "T", "Sampling temperature (default: the server's)"),
+    Option(
+        "temperature",
+        _number(float, 0),
+        "T",
+        "Sampling temperature (default: 0, or what the suite file says)",
+    ),
     Option("max-tokens", _number(int, 1), "N", "Longest answer in tokens (default: the server's)"),
     Option("system-prompt", str, "TEXT", "System prompt, instead of the benchmark's own"),
     Option("timeout", _number(float, 0, above=True), "S", "Seconds for one request (default: 600)"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.config.interpolate import getenv
+from pytest_nel.config.schema import OutputConfig
 from pytest_nel.config.snapshot import write_suite
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.engine.run import refuse_used
@@ -15,7 +16,7 @@ from pytest_nel.hooks import fixtures, outcome, protocol
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.junit import Junit
 from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
-from pytest_nel.hooks.options import resolve
+from pytest_nel.hooks.options import Options, resolve
 from pytest_nel.hooks.snapshot import SUITE_FILE, header
 from pytest_nel.hooks.state import Role, Run, Worker, run_key
 from pytest_nel.hooks.terminal import Terminal
@@ -70,13 +71,7 @@ def _role(config: pytest.Config) -> Role:
 def _new_run(config: pytest.Config, options: Any, role: Role) -> Run:
     output = suite_output(config)
     run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
-    if (fixed := options.get("output-dir")) is not None:
-        directory = Path(fixed)
-    elif output is not None:
-        directory = Path(output.dir) / run_id if output.timestamped else Path(output.dir)
-    else:
-        directory = Path(RESULTS) / run_id
-    directory = config.invocation_params.dir / directory
+    directory = config.invocation_params.dir / _directory(options, output, run_id)
     if not config.option.collectonly:
         try:
             refuse_used(directory)
@@ -86,6 +81,17 @@ def _new_run(config: pytest.Config, options: Any, role: Role) -> Run:
     if output is not None:
         run.progress_interval = output.progress_interval
     return run
+
+
+def _directory(options: Options, output: OutputConfig | None, run_id: str) -> Path:
+    """The command line's directory, the suite's, the ini's, or one below eval_results."""
+    says = output is not None and "dir" in output.model_fields_set
+    fixed = options.given.get("output-dir") or (None if says else options.get("output-dir"))
+    if fixed is not None:
+        return Path(fixed)
+    if output is None:
+        return Path(RESULTS) / run_id
+    return Path(output.dir) / run_id if output.timestamped else Path(output.dir)
 
 
 def _worker_run(config: pytest.Config, options: Any) -> Run:
