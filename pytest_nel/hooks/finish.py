@@ -142,11 +142,18 @@ class Finish:
         content = {"exit_code": code, "checks": [check.as_json() for check in run.checks]}
         path = run.directory / "checks.json"
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        option, maxfail = session.config.option, session.config.option.maxfail
-        option.maxfail = 0  # nothing is left to stop: a failed check is not what ended the run
+        log = _reporters(session.config)
         for check in run.checks:
-            session.config.hook.pytest_runtest_logreport(report=_check_report(check))
-        option.maxfail = maxfail
+            log(report=_check_report(check))
+
+
+def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller
+    """Who prints and writes reports; not who would stop the run or note items for the next."""
+    manager = config.pluginmanager
+    noting = [manager.getplugin(name) for name in ("session", "lfplugin", "stepwiseplugin")]
+    return manager.subset_hook_caller(
+        "pytest_runtest_logreport", [plugin for plugin in noting if plugin is not None]
+    )
 
 
 def _check_report(check: Check) -> pytest.TestReport:

@@ -51,7 +51,8 @@ class AttemptItem(pytest.Item):
 
     def setup(self) -> None:
         """Start the engine with the first item of the session."""
-        begin(self.config.stash[run_key], self)
+        if not self.config.getoption("setuponly", default=False):  # nothing will be asked for
+            begin(self.config.stash[run_key], self)
 
     def runtest(self) -> None:
         """Take this attempt's record, waiting for it if need be."""

@@ -117,6 +117,7 @@ OPTIONS = (
     ),
     Option("show", _show, "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
 )
+_NO_INI = {"bench"}  # it is a way to call pytest, not a default
 STRICT = Option("strict", _truth, "", "Wrong and unparsed answers fail their item")
 
 
@@ -149,7 +150,8 @@ def add_options(parser: pytest.Parser) -> None:
             default=None,
             help=option.help,
         )
-        parser.addini(option.dest, f"Default of {option.flag}", default=None)
+        if option.name not in _NO_INI:
+            parser.addini(option.dest, f"Default of {option.flag}", default=None)
     group.addoption(
         STRICT.flag, dest=STRICT.dest, action="store_true", default=None, help=STRICT.help
     )
@@ -185,7 +187,8 @@ def _fallback(
     config: pytest.Config, option: Option, getenv: Callable[[str], str | None]
 ) -> Any:  # Any: each option has its own type
     sources: Sequence[tuple[str, str | None]] = [(name, getenv(name)) for name in option.env]
-    sources = [*sources, (f"ini {option.dest}", config.getini(option.dest))]
+    if option.name not in _NO_INI:
+        sources = [*sources, (f"ini {option.dest}", config.getini(option.dest))]
     for source, text in sources:
         if not text:
             continue

@@ -144,7 +144,8 @@ class Terminal:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Leave the live line on a line of its own."""
+        """Leave the live line on a line of its own; what is listed from now on has its word."""
+        self._run.letters = True
         if self._live and self._reporter is not None:
             self._reporter.write("\r\x1b[K")
             self._live = False

@@ -292,6 +292,20 @@ def test_the_model_may_stand_in_the_environment(nel: Nel, endpoint: RunningEndpo
     assert requests(endpoint)[0]["model"] == "other"
 
 
+def test_the_model_may_stand_in_the_ini(nel: Nel, keys: Keys) -> None:
+    nel.bench(rows("7"))
+    lines = (f"nel_model_url = {keys.url}", "nel_model_id = other", "nel_api_key_env = MINE")
+    nel.write("pytest.ini", "\n".join(["[pytest]", *lines, "nel_timeout = 77"]))
+
+    ended = nel.run("bench_sums.py", model=False, env={"MINE": "sk-c"})
+
+    assert ended.code == 0, ended.text
+    assert keys.seen == ["Bearer sk-c"]
+    suite = (ended.run_dir / "suite.nel.yaml").read_text(encoding="utf-8")
+    assert "model: other" in suite
+    assert "timeout: 77" in suite
+
+
 @pytest.mark.parametrize("how", [[], ["-p", "xdist", "-n1"]], ids=["plain", "n1"])
 @pytest.mark.parametrize(
     ("args", "env", "sent"),

@@ -116,3 +116,38 @@ def test_many_items_selected_by_keyword_report_as_few_do(nel: Nel) -> None:
     assert ended.code == 0, ended.text
     assert ended.bundle()["n_correct"] == 400
     assert "400 passed, 200 wrong" in ended.out
+
+
+def test_stepwise_goes_on_where_it_stopped(nel: Nel) -> None:
+    nel.bench(rows("7", "crash", "8"))
+    args = ("bench_sums.py", "--sw", "--nel-shuffle-seed", "none")
+    first = nel.run(*args, "--nel-output-dir", "first")
+
+    second = nel.run(*args)
+
+    assert (first.code, second.code) == (2, 2), first.text + second.text
+    assert "skipping 1 already passed" in second.out
+    assert (0, 0) not in second.outcomes()
+
+
+@pytest.mark.parametrize("option", ["--setup-plan", "--setup-only"])
+def test_looking_at_the_set_up_asks_nothing(
+    nel: Nel, endpoint: RunningEndpoint, option: str
+) -> None:
+    nel.bench(sums(3))
+
+    ended = nel.run("bench_sums.py", option)
+
+    assert ended.code == 0, ended.text
+    assert endpoint.stats()["requests"] == 0
+    assert nel.runs() == []
+
+
+def test_many_failed_items_are_named_with_their_outcome(nel: Nel) -> None:
+    nel.bench(sums(240))
+
+    ended = nel.run("bench_sums.py", "--nel-strict")
+
+    assert ended.code == 1
+    assert ended.out.count("\nWRONG bench_sums.py::sums[") == 80
+    assert "80 failed, 160 passed" in ended.out
