@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections import Counter
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -24,6 +25,7 @@ class Finish:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._failed: Counter[str] = Counter()
+        self._crashed: set[str] = set()
         self._seen = 0
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -38,6 +40,8 @@ class Finish:
             return
         if str(report.when) == "???":  # xdist's report of a worker that died
             self._seen += 1
+            self._crashed.add(report.nodeid)
+            return
         if not report.failed or hasattr(report, "wasxfail"):
             return
         if nel is None:
@@ -113,12 +117,25 @@ class Finish:
         plan = derived.plan
         check_id = f"{plan['suite']}::{safe_name(plan['benchmark'])}::health"
         limit = plan["config"]["max_unscored"]
-        return health(check_id, derived.bundle, limit=limit, ended=self._ended(session))
+        check = health(check_id, derived.bundle, limit=limit, ended=self._ended(session))
+        lost = self._claim(plan)
+        if check.status == "passed" and lost + derived.bundle["n_unscored"] > limit:
+            reason = f"{lost} of its attempts ended with the worker that crashed"
+            return Check(check_id, "failed", reason, Exit.INCOMPLETE)
+        return check
+
+    def _claim(self, plan: Mapping[str, Any]) -> int:
+        """How many of the crashed items are this benchmark's; those left are ordinary tests."""
+        in_suite = plan["suite"].endswith(".nel.yaml")
+        name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
+        mine = {one for one in self._crashed if one.startswith(f"{plan['suite']}::{name}[")}
+        self._crashed -= mine
+        return len(mine)
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run
         codes = {int(check.code) for check in run.checks}
-        if self._failed["ordinary"] or self._failed["strict"]:
+        if self._failed["ordinary"] or self._failed["strict"] or self._crashed:
             codes.add(Exit.NO_GO)
         if run.stop is not None:
             codes.add(Exit.USAGE if run.stop.fatal else Exit.INCOMPLETE)

@@ -152,7 +152,20 @@ def test_a_worker_that_dies_takes_no_result_with_it(nel: Nel) -> None:
 
     ended = nel.run("bench_sums.py", *XDIST, "-n2", timeout=90)
 
-    assert ended.code != 0, ended.text
-    assert ended.bundle()["n_scored"] >= 58
-    assert "crashed" in ended.out
-    assert 31 not in {row["expected_answer"] for row in ended.results()}
+    assert ended.code == 7, ended.text
+    assert ended.bundle()["n_scored"] == 59
+    assert "crashed while running 'bench_sums.py::sums[30-r0]'" in ended.out
+    assert "1 of its attempts ended with the worker that crashed" in ended.out
+    assert "31" not in {row["expected_answer"] for row in ended.results()}
+    assert ended.checks()["exit_code"] == 7
+
+
+def test_an_ordinary_test_that_kills_its_worker_is_a_failed_test(nel: Nel) -> None:
+    nel.bench(sums(9))
+    nel.write("test_it.py", "import os\n\ndef test_a():\n    os._exit(1)\n")
+
+    ended = nel.run("bench_sums.py", "test_it.py", *XDIST, "-n2", timeout=90)
+
+    assert ended.code == 1, ended.text
+    assert ended.bundle()["n_scored"] == 9
+    assert ended.checks()["checks"][0]["status"] == "passed"
