@@ -72,7 +72,6 @@ class Engine:
         if ahead is None:
             msg = "the engine has not been started"
             raise RunStopped(msg)
-
         self._heed_guard()
         pending = ahead.result(position, tick)
         runner = self._runners[_key(pending).benchmark]

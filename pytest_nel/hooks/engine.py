@@ -177,6 +177,7 @@ def end(run: Run) -> None:
     """Stop sending, close everything. What is in flight gets a short grace."""
     if run.engine is not None:
         run.engine.close()
+        run.stop = run.stop or run.engine.stop_reason
 
 
 def mine(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
