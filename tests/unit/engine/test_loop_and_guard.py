@@ -4,6 +4,8 @@ import asyncio
 import threading
 import time
 
+import pytest
+
 from pytest_nel.core.errors import FailureKind
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.loop import LoopThread
@@ -55,10 +57,9 @@ def test_a_wait_has_its_time_limit() -> None:
     thread = LoopThread()
     began = time.monotonic()
 
-    try:
+    with pytest.raises(TimeoutError):
         thread.call(asyncio.sleep(60), timeout=0.05)
-    except TimeoutError:
-        waited = time.monotonic() - began
+    waited = time.monotonic() - began
     thread.close()
 
     assert waited < 5
