@@ -126,6 +126,13 @@ class ModelClient:
         if self._owned and self._http is not None:
             await self._http.aclose()
 
+    async def release(self) -> None:
+        """Close our connections and let go of the loop; the next request binds to its own."""
+        self._loop = None
+        if self._owned and self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
     async def chat(self, messages: Sequence[Message], **sampling: Any) -> ModelResponse:
         """Ask a chat-completions endpoint.
 
