@@ -1,20 +1,24 @@
 """Solvers, environments and runners that a test sets up in one line."""
 
 import asyncio
+import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.protocols import EvalEnvironment, Sandbox
-from pytest_nel.core.types import AttemptKey, SeedResult, SolveResult, VerifyResult
+from pytest_nel.core.types import AttemptKey, ScorerInput, SeedResult, SolveResult, VerifyResult
 from pytest_nel.engine.attempt import AttemptRunner
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.plan import make_plan
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import StepRecord
+from tests.unit.http.raw_server import RawServer
 
 KEY = AttemptKey("sums", 0, 0)
 
@@ -25,7 +29,12 @@ def sums(scorer: Any = None, **changes: Any) -> Benchmark:
         {"id": f"s{i}", "question": f"{i}+{i}", "target": str(2 * i), "category": "ab"[i % 2]}
         for i in range(4)
     ]
-    given = {"name": "sums", "dataset": rows, "prompt": "{question}", "scorer": scorer}
+    given: dict[str, Any] = {
+        "name": "sums",
+        "dataset": rows,
+        "prompt": "{question}",
+        "scorer": scorer,
+    }
     return Benchmark(**given | changes)
 
 
@@ -99,3 +108,42 @@ async def attempted(
         return made.finish(await made.attempt(key))
     finally:
         made.journal.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run has left behind."""
+
+    bundle: dict[str, Any]
+    rows: list[dict[str, Any]]
+    steps: list[dict[str, Any]]
+    server: RawServer
+    folder: Path
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The only attempt."""
+        (only,) = self.rows
+        return only
+
+
+def last_number(sample: ScorerInput) -> VerifyResult:
+    found = re.findall(r"\d+", sample.response)
+    if not found:
+        return VerifyResult(0.0, parsed=False)
+    return VerifyResult(float(found[-1] == sample.target), found[-1])
+
+
+def forty_two(problems: int = 1, **changes: Any) -> Benchmark:
+    rows = [{"id": f"q{i}", "question": f"{i}: 6*7?", "target": "42"} for i in range(problems)]
+    given: dict[str, Any] = {
+        "name": "ft",
+        "dataset": rows,
+        "prompt": "{question}",
+        "scorer": last_number,
+    }
+    return Benchmark(**given | changes)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
