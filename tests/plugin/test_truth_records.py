@@ -144,6 +144,41 @@ def test_a_full_disk_ends_the_run_in_one_clear_line(
     assert len(index.entries) > 50
 
 
+COUNTING = """
+import asyncio
+import pytest
+from pytest_nel import SolveResult
+
+
+class Counts:
+    running = most = 0
+
+    async def solve(self, seed, sandbox):
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.01)
+        self.running -= 1
+        return SolveResult("0")
+
+
+@pytest.fixture(scope="session")
+def nel_solver():
+    solver = Counts()
+    yield solver
+    print(f"at once: {solver.most}")
+"""
+
+
+def test_a_users_own_solver_is_held_to_the_limit_too(tmp_path: Path) -> None:
+    bench(tmp_path, 30)
+    (tmp_path / "conftest.py").write_text(COUNTING)
+    options = ["-s", "--nel-max-concurrent", "3", "--nel-output-dir", "run"]
+
+    done = run(tmp_path, "bench_truth.py", *options)
+
+    assert "at once: 3\n" in done.stdout, done.stdout + done.stderr
+
+
 SUMS = """
 from pytest_nel import benchmark, scorer
 
