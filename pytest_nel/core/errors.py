@@ -9,6 +9,7 @@
     + ScorerError        the scorer or verifier failed, the answer was not judged
   - GracefulError        the model itself failed (a solver says so): reward 0, no retry
   - RunStopped           asked for an attempt after the engine stopped
+    + JournalError       nothing more can be written down, so nothing more is asked
 """
 
 from enum import StrEnum
@@ -85,3 +86,7 @@ class GracefulError(NelError):
 
 class RunStopped(NelError):
     """The engine no longer takes work; the message is the reason."""
+
+
+class JournalError(RunStopped):
+    """The journal cannot be written (disk full, disk gone): the run ends, what is in it counts."""

@@ -6,13 +6,20 @@ result, so it never stalls a request in flight, and a debugger or Ctrl-C reaches
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, SupportsFloat, TypeVar
 
-from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, ScorerError
+from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, RunStopped, ScorerError
 from pytest_nel.core.protocols import NoSandbox, Solver
-from pytest_nel.core.types import AttemptKey, Outcome, SeedResult, SolveResult, VerifyResult
+from pytest_nel.core.types import (
+    AttemptKey,
+    ModelResponse,
+    Outcome,
+    SeedResult,
+    SolveResult,
+    VerifyResult,
+)
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.records.journal import JournalWriter
@@ -20,9 +27,21 @@ from pytest_nel.records.record import Scored, Solved, StepRecord, model_facts
 from pytest_nel.scoring.reasoning import split_reasoning
 from pytest_nel.scoring.result import to_verify_result
 
+T = TypeVar("T")
+
 _NO_SANDBOX = NoSandbox()
 _RETRY_BASE = 5.0
 _RETRY_CAP = 30.0
+_RESULT_FIELDS: Sequence[tuple[str, Any, str]] = (  # Any: what isinstance takes
+    ("response", str, "text"),
+    ("model_response", ModelResponse | None, "a ModelResponse or None"),
+    ("trajectory", Sequence, "a list"),
+    ("scoring_details", Mapping, "a dict"),
+)
+
+
+class UserCodeEnded(Exception):
+    """A user's code tried to end the process, or was cancelled by something of its own."""
 
 
 @dataclass(slots=True)
@@ -34,19 +53,21 @@ class AttemptRunner:
         solver: Answers its problems.
         journal: Where facts are kept.
         guard: Told about every attempt.
+        sleep: Waits before an attempt is made again.
     """
 
     plan: BenchmarkPlan
     solver: Solver
     journal: JournalWriter
     guard: Guard
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def attempt(self, key: AttemptKey) -> Solved | StepRecord:
         """Make the attempt; what still needs a blocking scorer comes back as Solved."""
         self.journal.started(key)
         solved = await self._solve(key)
         self.journal.solved(solved)
-        scored = without_scorer(solved)
+        scored = without_scorer(solved, self.plan.environment.pass_at)
         if scored is None and self.plan.environment.judges_now:
             return solved
         if scored is None:
@@ -60,10 +81,24 @@ class AttemptRunner:
         began = time.perf_counter()
         environment = self.plan.environment
         try:
-            judged = environment.verify_now(pending.response, pending.expected, pending.metadata)
-        except ScorerError as error:
+            returned = environment.verify_now(pending.response, pending.expected, pending.metadata)
+            judged = self._checked(pending, returned)
+        except InfraError as error:
             return self._keep(pending, _no_score(error, began))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's scorer: anything
+            return self._keep(pending, _no_score(self._verify_failed(pending, error), began))
         return self._keep(pending, _judged(pending, judged, environment.pass_at, began))
+
+    def _checked(self, solved: Solved, returned: object) -> VerifyResult:
+        name = self.plan.environment.name
+        where = f"{name} problem {solved.key.problem_idx}"
+        return to_verify_result(returned, method=name, where=where, response=solved.response)
+
+    def _verify_failed(self, solved: Solved, error: BaseException) -> ScorerError:
+        name = self.plan.environment.name
+        return ScorerError(
+            f"{name} problem {solved.key.problem_idx}: verify failed: {_says(error)}"
+        )
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
         self.journal.scored(solved.key, scored)
@@ -73,11 +108,14 @@ class AttemptRunner:
     async def _solve(self, key: AttemptKey) -> Solved:
         began, clock = time.time(), time.perf_counter()
         environment = self.plan.environment
-        blank = Solved(key, environment.problem_id(key.problem_idx), started=began)
+        blank = Solved(key, str(key.problem_idx), started=began)
         try:
-            seed = await environment.seed(key.problem_idx)
+            blank = replace(blank, problem_id=environment.problem_id(key.problem_idx))
+            seed = await _user(environment.seed(key.problem_idx))
         except Exception as error:  # noqa: BLE001 - a user's environment may raise anything
             return _failed(blank, FailureKind.SYSTEM, f"seed failed: {_says(error)}")
+        if (fault := _not_a(SeedResult, seed)) is not None:
+            return _failed(blank, FailureKind.SYSTEM, f"seed() {fault}")
         seed = replace(seed, attempt=key)
         seeded = replace(
             blank,
@@ -109,7 +147,7 @@ class AttemptRunner:
         for number in range(1, last + 1):
             counted = replace(seeded, tries=number)
             try:
-                return _answered(counted, await self.solver.solve(seed, _NO_SANDBOX))
+                return _answered(counted, await _user(self.solver.solve(seed, _NO_SANDBOX)))
             except GracefulError as error:
                 return replace(
                     _failed(counted, FailureKind.MODEL_ERROR, _says(error)), graceful=True
@@ -117,8 +155,8 @@ class AttemptRunner:
             except InfraError as error:
                 if not error.retryable or number == last:
                     return _failed(counted, error.kind, str(error))
-                await asyncio.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (number - 1)))
-            except TimeoutError:
+                await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (number - 1)))
+            except (TimeoutError, RunStopped):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
                 return _failed(counted, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
@@ -129,20 +167,37 @@ class AttemptRunner:
         began = time.perf_counter()
         environment = self.plan.environment
         facts = _for_verifier(solved)
+        limit = self.plan.config.timeout  # of its own: a slow answer takes no time from its judge
+        deadline = asyncio.timeout(limit)
         try:
-            returned = await environment.verify(solved.response, solved.expected, None, **facts)
-            where = f"{environment.name} problem {solved.key.problem_idx}"
-            judged = to_verify_result(
-                returned, method=environment.name, where=where, response=solved.response
-            )
-        except ScorerError as error:
-            return _no_score(error, began)
+            async with deadline:
+                returned = await _user(
+                    environment.verify(solved.response, solved.expected, None, **facts)
+                )
+            judged = self._checked(solved, returned)
         except InfraError as error:
             return _no_score(error, began)
         except Exception as error:  # noqa: BLE001 - a user's verifier may raise anything
-            text = f"verify failed on problem {solved.key.problem_idx}: {_says(error)}"
-            return _no_score(ScorerError(text), began)
+            if deadline.expired():
+                text = f"no judgement within {limit:g} s (benchmark `timeout`)"
+                return _no_score(ScorerError(text), began)
+            return _no_score(self._verify_failed(solved, error), began)
         return _judged(solved, judged, environment.pass_at, began)
+
+
+async def _user(call: Awaitable[T]) -> T:
+    """Await a user's code; what would take the loop down with it becomes an ordinary error."""
+    try:
+        return await call
+    except SystemExit as error:
+        msg = f"it called sys.exit({error.code!r})"
+        raise UserCodeEnded(msg) from error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # we cancel it: a deadline, or the end of the run
+        msg = "it was cancelled, and not by pytest-nel"
+        raise UserCodeEnded(msg) from error
 
 
 def _is_plain(seed: SeedResult) -> bool:
@@ -153,11 +208,21 @@ def _is_plain(seed: SeedResult) -> bool:
     return seed.messages is None or list(seed.messages) == plain
 
 
+def _not_a(kind: type, value: object) -> str | None:
+    if isinstance(value, kind):
+        return None
+    return f"must return a {kind.__name__}, got {type(value).__name__}"
+
+
 def _answered(seeded: Solved, result: object) -> Solved:
     if not isinstance(result, SolveResult):
-        msg = f"solve() must return a SolveResult, got {type(result).__name__}"
-        return _failed(seeded, FailureKind.SYSTEM, msg)
-    reply = result.model_response
+        return _failed(seeded, FailureKind.SYSTEM, f"solve() {_not_a(SolveResult, result)}")
+    for name, kind, wanted in _RESULT_FIELDS:
+        value = getattr(result, name)
+        if not isinstance(value, kind):
+            msg = f"solve() returned a SolveResult with {name}={value!r:.80}; it must be {wanted}"
+            return _failed(seeded, FailureKind.SYSTEM, msg)
+    reply, reward = result.model_response, result.reward
     answer, reasoning = split_reasoning(
         result.response, reply.reasoning_content if reply is not None else None
     )
@@ -169,7 +234,7 @@ def _answered(seeded: Solved, result: object) -> Solved:
         sampling={} if reply is None else reply.sampling,
         trajectory=result.trajectory,
         details=result.scoring_details,
-        reward=result.reward,
+        reward=float(reward) if isinstance(reward, SupportsFloat) else reward,
     )
 
 
@@ -182,7 +247,7 @@ def _says(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def without_scorer(solved: Solved) -> Scored | None:
+def without_scorer(solved: Solved, pass_at: float) -> Scored | None:
     """The judgement of an attempt that needs no scorer, or None."""
     if solved.failure is not None and solved.graceful:
         details = {"method": "solver", "error": solved.error}
@@ -196,7 +261,7 @@ def without_scorer(solved: Solved) -> Scored | None:
             )
         except ScorerError as error:
             return _no_score(error, time.perf_counter())
-        return _judged(solved, judged, 1.0, time.perf_counter())
+        return _judged(solved, judged, pass_at, time.perf_counter())
     return None
 
 

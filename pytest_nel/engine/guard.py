@@ -26,6 +26,10 @@ class Guard:
         self._row = 0
         self.reason: StopReason | None = None
 
+    def give_up(self, text: str) -> None:
+        """Say stop for a reason that is no attempt's; the first reason stands."""
+        self.reason = self.reason or StopReason(text, fatal=False)
+
     def note(self, failure: str | None, error: str | None) -> None:
         """Count one finished attempt; ``failure`` is None when it has a score."""
         if failure is None:

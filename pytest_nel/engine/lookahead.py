@@ -48,7 +48,8 @@ class LookAhead(Generic[K, T]):
         self._next = 0
         self._taken = bytearray(len(order))  # 1 once begun, whoever asked
         self._begun: set[int] = set()  # begun, not yet handed to the asker
-        self._urgent: deque[tuple[int, bool]] = deque()  # position, made once before
+        self._handed = bytearray(len(order))  # 1 once the asker had a result
+        self._urgent: deque[tuple[int, bool]] = deque()  # position, handed over once before
         self._done: dict[int, T | _Raised] = {}
         self._wanted = -1
         self._arrived = threading.Event()
@@ -69,10 +70,12 @@ class LookAhead(Generic[K, T]):
             RunStopped: The engine stopped before that attempt was done.
         """
         if position not in self._begun:
-            self._urgent.append((position, bool(self._taken[position])))
+            # not "taken": the loop may take it between the look above and this line
+            self._urgent.append((position, bool(self._handed[position])))
             self._kick()
         while (outcome := self._done.pop(position, None)) is None:
             self._wait_for(position, tick)
+        self._handed[position] = 1
         self._begun.discard(position)
         if self._idle and self._room() >= max(1, self._window // 8):
             self._kick()
@@ -146,7 +149,7 @@ class LookAhead(Generic[K, T]):
             return None
         while self._urgent:
             position, again = self._urgent.popleft()
-            if again or not self._taken[position]:
+            if position not in self._begun and (again or not self._taken[position]):
                 return self._begin(position)
         if self._room() <= 0:
             return None

@@ -1,6 +1,7 @@
 """The engine's own event loop, in a background thread for the whole session."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -41,7 +42,8 @@ class LoopThread:
             return
         loop, thread = self.loop, self._thread
         self.loop = self._thread = None
-        asyncio.run_coroutine_threadsafe(_drain(), loop).result(5)
+        with contextlib.suppress(TimeoutError):  # a solver may block the loop for longer
+            asyncio.run_coroutine_threadsafe(_drain(), loop).result(5)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         if not thread.is_alive():

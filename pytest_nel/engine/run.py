@@ -1,17 +1,21 @@
 """``run_evaluation()``: the same engine, without pytest."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, RunStopped
+from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
-from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.runtime import Parts, validated
 from pytest_nel.engine.session import Engine
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.records.files import derive, utc_now, write_plan
@@ -29,12 +33,13 @@ async def run_evaluation(
     """Measure ``solver`` on ``benchmark`` and return the bundle; files go to ``output_dir``.
 
     Runs on the engine's own loop in a background thread, so it may be awaited on any loop.
+    Cancelling it stops the run.
 
     Args:
         benchmark: A ``@benchmark`` value or an environment.
         solver: Answers the problems.
         output_dir: A new or empty directory for this run.
-        on_record: Called with each record, in the order of the plan.
+        on_record: Called with each record, in the order of the plan, in another thread.
         settings: Fields of a suite's benchmark entry: repeats, max_problems, max_concurrent,
             window, timeout, shuffle_seed, max_system_retries.
 
@@ -43,49 +48,89 @@ async def run_evaluation(
 
     Raises:
         ConfigError: Settings or data are wrong, or the directory holds another run.
-        RunStopped: The endpoint refused or died; what was done is in the journal.
+        RunStopped: The endpoint refused or died; the files hold what was done.
     """
-    return await asyncio.to_thread(_run, benchmark, solver, Path(output_dir), on_record, settings)
-
-
-def _run(
-    benchmark: Benchmark | EvalEnvironment,
-    solver: Solver,
-    output_dir: Path,
-    on_record: Callable[[StepRecord], None] | None,
-    settings: JsonObject,
-) -> JsonObject:
-    refuse_used(output_dir)
-    environment = _environment(benchmark)
-    config = BenchmarkConfig(name=environment.name, solver=PluginSpec(type="custom"), **settings)
-    run = {"run_id": output_dir.name, "timestamp": utc_now()}
-    engine = Engine(output_dir, Parts({}, log_dir=output_dir / "logs"), meta=run)
+    stop = threading.Event()
+    run = _Run(Path(output_dir), on_record, stop)
+    work = asyncio.ensure_future(asyncio.to_thread(run.measure, benchmark, solver, settings))
     try:
-        size = engine.loop.call(environment.dataset_size())
-        plan = make_plan(config, environment, size, facts=dict(environment.fingerprint()))
-        write_plan(output_dir / plan.id, plan.as_json())
-        engine.add(plan, solver)
-        for record in _records(engine, plan):
-            if on_record is not None:
-                on_record(record)
-    finally:
-        engine.close()
-    return derive(output_dir / plan.id, run).bundle
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.gather(work, return_exceptions=True)  # it closes what it has opened
+        raise
 
 
-def _records(engine: Engine, plan: BenchmarkPlan) -> Iterable[StepRecord]:
-    keys = list(plan.keys())
-    engine.start(keys, limit=2 * plan.config.max_concurrent, window=plan.window)
-    for position in range(len(keys)):
-        yield engine.result(position)
-        if engine.stop_reason is not None:
-            raise RunStopped(engine.stop_reason.text)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One call of :func:`run_evaluation`, in its thread."""
+
+    directory: Path
+    on_record: Callable[[StepRecord], None] | None
+    cancelled: threading.Event
+
+    def measure(
+        self, benchmark: Benchmark | EvalEnvironment, solver: Solver, settings: JsonObject
+    ) -> JsonObject:
+        refuse_used(self.directory)
+        environment = _environment(benchmark)
+        given = {"solver": PluginSpec(type="custom"), **settings, "name": environment.name}
+        config: BenchmarkConfig = validated(BenchmarkConfig, given, "run_evaluation")
+        facts: JsonObject = {"run_id": self.directory.name, "timestamp": utc_now()}
+        engine = Engine(self.directory, Parts({}, log_dir=self.directory / "logs"), meta=facts)
+        try:
+            size = engine.loop.call(environment.dataset_size())
+            plan = make_plan(config, environment, size, facts=_fingerprint(environment, solver))
+            write_plan(self.directory / plan.id, plan.as_json())
+            stopped = self._take_all(engine, plan, solver)
+        finally:
+            engine.close()
+        if stopped is None and engine.stop_reason is not None:
+            stopped = RunStopped(engine.stop_reason.text)
+        facts |= {"sdk_version": version("pytest-nel"), "complete": stopped is None}
+        return self._derived(plan.id, facts, stopped)
+
+    def _take_all(self, engine: Engine, plan: BenchmarkPlan, solver: Solver) -> RunStopped | None:
+        keys = list(plan.keys())
+        try:
+            engine.add(plan, solver)
+            # a solver need not use our client, so here the attempts themselves are held to C
+            engine.start(keys, limit=plan.config.max_concurrent, window=plan.window)
+            for position in range(len(keys)):
+                self._look(engine)
+                record = engine.result(position, lambda: self._look(engine))
+                if self.on_record is not None:
+                    self.on_record(record)
+        except RunStopped as stopped:
+            return stopped
+        return None
+
+    def _look(self, engine: Engine) -> None:
+        if self.cancelled.is_set():
+            engine.stop("cancelled by its caller")
+
+    def _derived(self, name: str, facts: JsonObject, stopped: RunStopped | None) -> JsonObject:
+        try:
+            derived = derive(self.directory / name, facts)
+        except OSError as error:
+            raise (stopped or RunStopped(f"results cannot be written: {error}")) from error
+        if stopped is not None:
+            raise stopped
+        return derived.bundle
+
+
+def _fingerprint(environment: EvalEnvironment, solver: Solver) -> JsonObject:
+    kind = type(solver)
+    identity = {"class": f"{kind.__module__}.{kind.__qualname__}"}
+    return {**environment.fingerprint(), "solver": digest(identity)}
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:
-    if isinstance(benchmark, EvalEnvironment):
-        return benchmark
-    return BenchmarkEnvironment(benchmark, base=Path.cwd())
+    if not isinstance(benchmark, EvalEnvironment):
+        return BenchmarkEnvironment(benchmark, base=Path.cwd())
+    if not benchmark.name:
+        benchmark.name = type(benchmark).__name__
+    return benchmark
 
 
 def refuse_used(directory: Path) -> None:

@@ -1,9 +1,10 @@
 """The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -17,6 +18,8 @@ from pytest_nel.engine.loop import LoopThread
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
+
+_LOG = logging.getLogger(__name__)
 
 
 class Parts:
@@ -121,10 +124,10 @@ class Parts:
     async def close_async(self) -> None:
         """Close what lives on the loop."""
         for part in reversed(self._opened):
-            await part.close()
+            await closed(part)
         self._opened = []
         for client in self._clients.values():
-            await client.close()
+            await closed(client)
 
     def stop_services(self) -> None:
         """End the deployments that this process started (blocking)."""
@@ -136,6 +139,18 @@ def share_of(limit: int, index: int, count: int) -> int:
     """What process ``index`` of ``count`` may use: together the limit, each at least 1."""
     start, end = shard_range(limit, index, count)
     return max(1, end - start)
+
+
+class _Closes(Protocol):
+    async def close(self) -> None: ...
+
+
+async def closed(part: _Closes) -> None:
+    """Close a part; one that fails to is named in the log and keeps nobody else from closing."""
+    try:
+        await part.close()
+    except Exception:  # noqa: BLE001 - a user's part may raise anything; the results are safe
+        _LOG.exception("%s could not be closed", type(part).__name__)
 
 
 def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_nel.core.errors import RunStopped
+from pytest_nel.core.errors import JournalError, RunStopped
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.attempt import AttemptRunner
@@ -13,7 +13,7 @@ from pytest_nel.engine.guard import Guard, StopReason
 from pytest_nel.engine.lookahead import LookAhead
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.plan import BenchmarkPlan
-from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.runtime import Parts, closed
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import Solved, StepRecord
 
@@ -72,24 +72,18 @@ class Engine:
         if ahead is None:
             msg = "the engine has not been started"
             raise RunStopped(msg)
-
-        def look() -> None:
-            self._heed_guard()
-            if tick is not None:
-                tick()
-
         self._heed_guard()
-        pending = ahead.result(position, look)
+        pending = ahead.result(position, tick)
         runner = self._runners[_key(pending).benchmark]
-        record = runner.finish(pending)
-        runner.journal.sync()
-        self._heed_guard()
+        try:
+            record = runner.finish(pending)
+            runner.journal.sync()
+        except JournalError as error:
+            self.guard.give_up(str(error))
+            raise
+        finally:
+            self._heed_guard()
         return record
-
-    def _heed_guard(self) -> None:
-        """Stop as soon as the guard says so: nobody waits for a retry that cannot help."""
-        if self.guard.reason is not None:
-            self.stop(self.guard.reason.text)
 
     def stop(self, reason: str) -> None:
         """Send nothing new from now on."""
@@ -115,18 +109,31 @@ class Engine:
                 self.loop.close()
         finally:
             for runner in self._runners.values():
-                runner.journal.close()
+                try:
+                    runner.journal.close()
+                except JournalError as error:
+                    self.guard.give_up(str(error))
             self.parts.stop_services()
 
     async def _close_async(self) -> None:
         if self._ahead is not None:
             await self._ahead.close()
         for runner in self._runners.values():
-            await runner.plan.environment.close()
+            await closed(runner.plan.environment)
         await self.parts.close_async()
 
     async def _attempt(self, key: AttemptKey) -> Solved | StepRecord:
-        return await self._runners[key.benchmark].attempt(key)
+        try:
+            return await self._runners[key.benchmark].attempt(key)
+        except JournalError as error:
+            self.guard.give_up(str(error))
+            raise
+        finally:
+            self._heed_guard()  # now: nobody waits for what cannot help
+
+    def _heed_guard(self) -> None:
+        if self.guard.reason is not None and self._ahead is not None:
+            self._ahead.stop(self.guard.reason.text)
 
 
 def _key(pending: Solved | StepRecord) -> AttemptKey:

@@ -162,7 +162,8 @@ def limits(run: Run, benches: Sequence[BenchmarkRun]) -> tuple[int, int]:
     """(attempts at once, window) of this process.
 
     Twice C at once: an attempt that waits before a retry must not keep a request from being
-    sent; the endpoint's own limit still holds C.
+    sent; the endpoint's own limit still holds C. A solver that a fixture brings has no such
+    limit: there the attempts themselves are held to C.
     """
     index, shards = _share(run)
     concurrent = max(share_of(bench.plan.config.max_concurrent, index, shards) for bench in benches)
@@ -174,7 +175,8 @@ def limits(run: Run, benches: Sequence[BenchmarkRun]) -> tuple[int, int]:
         window = concurrent
     else:
         window = max(math.ceil(bench.plan.window / shards) for bench in benches)
-    return min(2 * concurrent, max(window, 1)), window
+    ours = all(bench.service is not None for bench in benches)
+    return min(2 * concurrent if ours else concurrent, max(window, 1)), window
 
 
 def told_to_stop(run: Run) -> bool:
@@ -198,6 +200,7 @@ def end(run: Run) -> None:
     """Stop sending, close everything. What is in flight gets a short grace."""
     if run.engine is not None:
         run.engine.close()
+        run.stop = run.stop or run.engine.stop_reason
 
 
 def mine(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:

@@ -105,7 +105,11 @@ class Finish:
             "complete": self._ended(session),
         }
         for directory in planned(run.directory):
-            derived = derive(directory, facts)
+            try:
+                derived = derive(directory, facts)
+            except OSError as error:  # a full disk: the journals are what counts
+                run.stop = run.stop or _unwritten(error)
+                continue
             run.derived.append(derived)
             run.checks.append(self._health(derived, session))
 
@@ -158,7 +162,10 @@ class Finish:
         run = self._run
         content = {"exit_code": code, "checks": [check.as_json() for check in run.checks]}
         path = run.directory / "checks.json"
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        try:
+            path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            run.stop = run.stop or _unwritten(error)
         log = _reporters(session.config)
         for check in run.checks:
             log(report=_check_report(check))
@@ -171,6 +178,10 @@ def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller
     return manager.subset_hook_caller(
         "pytest_runtest_logreport", [plugin for plugin in noting if plugin is not None]
     )
+
+
+def _unwritten(error: OSError) -> StopReason:
+    return StopReason(f"results cannot be written: {error}", fatal=False)
 
 
 def _check_report(check: Check) -> pytest.TestReport:

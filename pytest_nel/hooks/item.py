@@ -81,7 +81,7 @@ def fetch(item: AttemptItem) -> StepRecord:
         run.engine.stop("the session was stopped")
     try:
         item.record = run.engine.result(item.position, lambda: tick(run))
-    finally:
+    finally:  # the engine may have given up while this item waited
         reason = run.engine.stop_reason
         if reason is not None and run.stop is None:
             run.stop = reason

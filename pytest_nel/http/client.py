@@ -23,6 +23,8 @@ from pytest_nel.http.retry import Fault, Retry
 from pytest_nel.http.transport import make_http_client
 
 DEFAULT_CONCURRENT = 32
+_KEY_SHOWN = "[API key]"
+_REAL_KEY = 16
 
 
 @dataclass(slots=True)
@@ -124,6 +126,13 @@ class ModelClient:
         if self._owned and self._http is not None:
             await self._http.aclose()
 
+    async def release(self) -> None:
+        """Close our connections and let go of the loop; the next request binds to its own."""
+        self._loop = None
+        if self._owned and self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
     async def chat(self, messages: Sequence[Message], **sampling: Any) -> ModelResponse:
         """Ask a chat-completions endpoint.
 
@@ -186,7 +195,9 @@ class ModelClient:
         elapsed = response.extensions.get("nel_elapsed", time.perf_counter() - begin)
         try:
             reply = parse_reply(
-                response.content, response.headers.get("content-type", "").lower(), sent
+                self._clean(response.content),
+                response.headers.get("content-type", "").lower(),
+                sent,
             )
         except BadReply as exc:
             return faults.of_bad_reply(exc, response, self._clock())
@@ -250,7 +261,20 @@ class ModelClient:
         return reply if made == 1 else replace(reply, requests=made)
 
     def _redacted(self, text: str) -> str:
-        return text.replace(self._key, "[API key]") if self._key else text
+        """The text without the key, and without a beginning of it where the text was cut."""
+        if not self._key:
+            return text
+        text = text.replace(self._key, _KEY_SHOWN)
+        for length in range(len(self._key) - 1, 3, -1):
+            if text.endswith(self._key[:length]):
+                return text[:-length] + _KEY_SHOWN
+        return text
+
+    def _clean(self, body: bytes) -> bytes:
+        """A reply is recorded: one that echoes the request must not carry the key along."""
+        if len(self._key) < _REAL_KEY:  # EMPTY, none, test: words that an answer may hold
+            return body
+        return body.replace(self._key.encode(), _KEY_SHOWN.encode())
 
     def _prepare(self, http: httpx.AsyncClient) -> None:
         """Let httpx merge its client's headers, cookies and URL once, for all requests."""

@@ -67,7 +67,7 @@ def runtime(tally: Tally) -> JsonObject:
         "latency_percentiles_ms": {},
         "tokens_per_second": round(tally.tokens / seconds, 3) if seconds else 0.0,
         "steps_per_second": round(tally.attempted / seconds, 3) if seconds else 0.0,
-        "model_errors": tally.unscored,
+        "model_errors": tally.model_errors,
         "total_retries": tally.retries,
         "finish_reason_counts": dict(sorted(tally.finish_reasons.items())),
     }

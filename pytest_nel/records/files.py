@@ -93,12 +93,16 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
             trajectories.write(dumps(trajectory_row(solved, scored)) + "\n")
     result = bundle(tally, plan, run)
     _write_json(directory / "runtime_stats.json", runtime(tally))
+    analysis = directory / "failure_analysis.json"
     if tally.failures:
-        _write_json(directory / "failure_analysis.json", failures(tally))
-    for old in directory.glob("eval-*.json"):
-        old.unlink()
+        _write_json(analysis, failures(tally))
+    else:
+        analysis.unlink(missing_ok=True)
     name = f"eval-{_stamp(run)}-{safe_name(plan['benchmark'])}.json"
     _write_json(directory / name, result)
+    for old in directory.glob("eval-*.json"):
+        if old.name != name:
+            old.unlink()
     missing = result["n_planned"] - tally.attempted
     return Derived(directory, result, plan, index.problems, missing)
 
@@ -213,10 +217,11 @@ class _whole:  # noqa: N801 - reads as a verb at its only use
         return self._file
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._file.close()
-        if kind is None:
-            self._scratch.replace(self._target)
-        else:
+        try:
+            self._file.close()  # writes what is buffered: the disk may be full
+            if kind is None:
+                self._scratch.replace(self._target)
+        finally:
             self._scratch.unlink(missing_ok=True)
 
 

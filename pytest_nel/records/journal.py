@@ -7,6 +7,7 @@ death of the process; what the power supply takes is bounded by ``sync``.
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -14,14 +15,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_nel.core.errors import JournalError
+from pytest_nel.core.text import storable
 from pytest_nel.core.types import AttemptKey, JsonObject
 from pytest_nel.records.record import Scored, Solved, dumps
 
 _SYNC_EVERY = 1.0
+_OUTCOMES = frozenset({"correct", "wrong", "unparsed", "unscored"})
 
 
 class JournalWriter:
-    """Appends to one file. Lines may come from two threads; each is written whole."""
+    """Appends to one file. Lines may come from two threads; each is written whole.
+
+    Every method that writes raises JournalError when the disk does not take it.
+    """
 
     def __init__(self, path: Path, meta: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,6 +36,7 @@ class JournalWriter:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._lock = threading.Lock()
         self._synced = time.monotonic()
+        self._end_torn_line()
         self._write({"_type": "meta", **meta})
 
     def started(self, key: AttemptKey) -> None:
@@ -52,31 +60,74 @@ class JournalWriter:
         now = time.monotonic()
         if force or now - self._synced >= _SYNC_EVERY:
             self._synced = now
-            os.fsync(self._file)
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                raise self._failed(error) from error
 
     def close(self) -> None:
         """Sync and close; safe to call twice."""
-        if self._file >= 0:
-            self.sync(force=True)
-            os.close(self._file)
-            self._file = -1
+        with self._lock:
+            if self._file < 0:
+                return
+            try:
+                self.sync(force=True)
+            finally:
+                os.close(self._file)
+                self._file = -1
 
     def _write(self, row: JsonObject) -> None:
-        self._append(f"{dumps(row)}\n".encode("utf-8", "replace"))
+        line = f"{dumps(row)}\n"
+        try:
+            self._append(line.encode("utf-8"))
+        except UnicodeEncodeError:
+            self._append(storable(line).encode("utf-8"))
 
     def _append(self, line: bytes) -> None:
         with self._lock:
-            view = memoryview(line)
-            while view:
-                view = view[os.write(self._file, view) :]
+            if self._file < 0:
+                msg = f"journal {self.path} is closed"
+                raise JournalError(msg)
+            written = 0
+            try:
+                while written < len(line):
+                    written += os.write(self._file, line[written:] if written else line)
+            except OSError as error:
+                self._take_back(written)
+                raise self._failed(error) from error
+
+    def _end_torn_line(self) -> None:
+        """An earlier writer of this name may have died in the middle of a line."""
+        size = os.fstat(self._file).st_size
+        if size:
+            with self.path.open("rb") as file:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    self._append(b"\n")
+
+    def _take_back(self, written: int) -> None:
+        """Remove the beginning of a line that did not fit, or the next one would go on from it."""
+        if written:
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+
+    def _failed(self, error: OSError) -> JournalError:
+        reason = error.strerror or type(error).__name__
+        return JournalError(f"the journal cannot be written: {reason}: {self.path}")
 
 
 @dataclass(slots=True)
 class Entry:
-    """Where an attempt's newest facts stand: (file number, byte offset, length)."""
+    """Where an attempt's newest facts stand: (file number, byte offset, length).
+
+    Attributes:
+        solved: What the model did; the one that ``scored`` judges where there is a judgement.
+        scored: The newest judgement.
+        again: A later solution that nobody has judged yet; it never hides a finished attempt.
+    """
 
     solved: tuple[int, int, int] | None = None
     scored: tuple[int, int, int] | None = None
+    again: tuple[int, int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -122,13 +173,19 @@ def index_journals(directory: Path) -> JournalIndex:
     """Scan ``directory/*.jsonl`` once, keeping positions only.
 
     A torn last line (the writer died in the middle) and a corrupt line are reported in
-    ``problems`` and skipped; nothing else is lost.
+    ``problems`` and skipped; nothing else is lost. Writers count in the order of their names,
+    numbers by value (gw2 before gw10), so a worker's replacement comes after it.
     """
     index = JournalIndex()
-    for path in sorted(directory.glob("*.jsonl")):
+    for path in sorted(directory.glob("*.jsonl"), key=lambda path: _natural(path.stem)):
         index.paths.append(path)
         _scan(path, len(index.paths) - 1, index)
     return index
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _scan(path: Path, number: int, index: JournalIndex) -> None:
@@ -148,10 +205,18 @@ def _note(line: bytes, place: tuple[int, int, int], index: JournalIndex) -> str 
     if not line.endswith(b"\n"):
         return "torn last line (its writer died while writing it)"
     try:
-        _enter(json.loads(line), place, index)
-    except (ValueError, KeyError, TypeError) as error:
+        _enter(_STRICT.decode(line.decode("utf-8")), place, index)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         return f"unreadable ({type(error).__name__}: {error})"
     return None
+
+
+def _no_constant(name: str) -> object:
+    msg = f"{name} is not JSON"
+    raise ValueError(msg)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _enter(row: JsonObject, place: tuple[int, int, int], index: JournalIndex) -> None:
@@ -163,8 +228,29 @@ def _enter(row: JsonObject, place: tuple[int, int, int], index: JournalIndex) ->
     if kind == "started":
         index.tries += 1
         return
-    entry = index.entries.setdefault(key, Entry())
     if kind == "solved":
-        entry.solved, entry.scored = place, None
+        entry = index.entries.setdefault(key, Entry())
+        if entry.scored is None:
+            entry.solved = place
+        else:
+            entry.again = place
+    elif kind == "scored":
+        _check_judgement(row)
+        entry = index.entries.setdefault(key, Entry())
+        entry.solved, entry.scored, entry.again = entry.again or entry.solved, place, None
     else:
-        entry.scored = place
+        msg = f"unknown _type {kind!r}"
+        raise ValueError(msg)
+
+
+def _check_judgement(row: JsonObject) -> None:
+    """A reward is a number in [0, 1], and missing exactly when the attempt is unscored."""
+    outcome, reward = row["outcome"], row.get("reward")
+    fits = reward is None if outcome == "unscored" else _is_reward(reward)
+    if outcome not in _OUTCOMES or not fits:
+        msg = f"outcome {outcome!r} with reward {reward!r}"
+        raise ValueError(msg)
+
+
+def _is_reward(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1

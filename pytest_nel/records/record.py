@@ -26,6 +26,9 @@ _MODEL_FIELDS = (
     "refusal",
     "requests",
 )
+_TOKEN_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
+_LONGEST_INT = 13_000
+"""Bits; Python refuses to write longer integers in decimal (4,300 digits)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +114,22 @@ class Solved:
         return {key: value for key, value in row.items() if value not in (None, (), {}, [], "")}
 
 
+def _count(value: object) -> int | None:
+    """A number of tokens; what a solver of somebody's own says otherwise is unknown."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return int(value) if fits else None  # type: ignore[call-overload]  # it is an int here
+
+
+def _millis(value: object) -> float | None:
+    fits = isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    return round(float(value), 2) if fits else None  # type: ignore[arg-type]  # as above
+
+
 def model_facts(response: ModelResponse) -> JsonObject:
     """What is kept of a reply beside its text."""
     facts = {name: getattr(response, name) for name in _MODEL_FIELDS}
-    facts["latency_ms"] = round(response.latency_ms, 2)
+    facts |= {name: _count(facts[name]) for name in _TOKEN_FIELDS}
+    facts["latency_ms"] = _millis(response.latency_ms)
     if response.tool_calls:
         facts["tool_calls"] = list(response.tool_calls)
     return facts
@@ -189,20 +204,26 @@ def dumps(value: Any) -> str:  # Any: a JSON-like value
     """Strict JSON on one line; what JSON cannot say (NaN, sets, …) becomes null or text."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return json.dumps(_strict(value, 0), ensure_ascii=False, separators=(",", ":"))
 
 
 def _strict(value: Any, depth: int) -> Any:  # Any: walks JSON-like values
-    plain: Any = str(value)
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INT:
+        return hex(value)
     if value is None or isinstance(value, str | bool | int):
-        plain = value
-    elif isinstance(value, float):
+        return value
+    plain: Any
+    if isinstance(value, float):
         plain = value if math.isfinite(value) else None
     elif depth > 50:
         plain = "…"
     elif isinstance(value, Mapping):
         plain = {str(key): _strict(item, depth + 1) for key, item in value.items()}
-    elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+    elif isinstance(value, set | frozenset):
+        plain = [_strict(item, depth + 1) for item in sorted(value, key=repr)]
+    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         plain = [_strict(item, depth + 1) for item in value]
+    else:
+        plain = str(value)
     return plain

@@ -34,6 +34,7 @@ class Tally:
     empty: int = 0
     refusals: int = 0
     retries: int = 0
+    model_errors: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     exemplars: dict[str, list[JsonObject]] = field(default_factory=lambda: defaultdict(list))
     sampling: list[JsonObject] = field(default_factory=list)
@@ -83,7 +84,8 @@ class Tally:
             return
         self.models[str(solved.get("model", ""))] += 1
         self.finish_reasons[str(solved.get("finish_reason") or "none")] += 1
-        self.latencies.append(float(solved.get("latency_ms", 0.0)))
+        if (latency := solved.get("latency_ms")) is not None:
+            self.latencies.append(float(latency))
         self.prompt_tokens += solved.get("prompt_tokens") or 0
         self.completion_tokens += solved.get("completion_tokens") or 0
         self.reasoning_tokens += solved.get("reasoning_tokens") or 0
@@ -98,11 +100,14 @@ class Tally:
             self.sampling.append(dict(sampling))
 
     def _flags(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
+        self.model_errors += bool(solved.get("error_kind"))
+        if scored["outcome"] == "unscored":  # the rates below are shares of what was scored
+            return
         details = scored.get("details") or {}
         self.truncated += solved.get("finish_reason") == "length"
         self.refusals += bool(details.get("refusal"))
-        answered = solved.get("has_model") and scored["outcome"] != "unscored"
-        self.empty += bool(answered and not str(solved.get("response", "")).strip())
+        blank = not str(solved.get("response", "")).strip()
+        self.empty += bool(solved.get("has_model")) and blank
 
     def _failure(self, solved: Mapping[str, Any], scored: Mapping[str, Any], failure: str) -> None:
         self.failures[failure] += 1

@@ -45,6 +45,14 @@ class SimpleSolver:
         self._system = config.system_prompt
         self._sampling = config.generation.given() if config.generation else {}
 
+    async def open(self) -> None:
+        """Bind the client to the loop of the run."""
+        await self._client.open()
+
+    async def close(self) -> None:
+        """Let go of that loop: the same solver may serve another run."""
+        await self._client.release()
+
     async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:  # noqa: ARG002  # the role's signature
         """Ask once.
 

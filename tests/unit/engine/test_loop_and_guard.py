@@ -1,0 +1,110 @@
+"""The engine's loop ends when told to; the guard says when to stop asking."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from pytest_nel.core.errors import FailureKind
+from pytest_nel.engine.guard import Guard
+from pytest_nel.engine.loop import LoopThread
+
+
+def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
+    ended: list[str] = []
+
+    async def forever() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cancelled")
+
+    thread = LoopThread("nel-test-closing")
+    thread.submit(forever())
+    thread.call(asyncio.sleep(0))
+
+    thread.close()
+
+    assert ended == ["cancelled"]
+    assert "nel-test-closing" not in {running.name for running in threading.enumerate()}
+
+
+def test_closing_twice_or_before_the_start_is_fine() -> None:
+    thread = LoopThread()
+
+    thread.close()
+    thread.call(asyncio.sleep(0))
+    thread.close()
+    thread.close()
+
+    assert thread.loop is None
+
+
+def test_work_is_done_on_the_loops_own_thread() -> None:
+    async def where() -> str:
+        return threading.current_thread().name
+
+    thread = LoopThread("nel-test-where")
+
+    name = thread.call(where())
+    thread.close()
+
+    assert name == "nel-test-where"
+
+
+def test_a_wait_has_its_time_limit() -> None:
+    thread = LoopThread()
+    began = time.monotonic()
+
+    with pytest.raises(TimeoutError):
+        thread.call(asyncio.sleep(60), timeout=0.05)
+    waited = time.monotonic() - began
+    thread.close()
+
+    assert waited < 5
+
+
+def test_so_many_in_a_row_without_a_score_stop_the_run() -> None:
+    guard = Guard(3)
+
+    for _ in range(2):
+        guard.note(FailureKind.SERVER_ERROR, "HTTP 500")
+    before = guard.reason
+    guard.note(FailureKind.SERVER_ERROR, "HTTP 500: the last")
+
+    assert before is None
+    assert guard.reason is not None
+    assert not guard.reason.fatal
+    assert "3 attempts in a row" in guard.reason.text
+    assert "the last" in guard.reason.text
+
+
+def test_a_score_in_between_begins_the_row_anew() -> None:
+    guard = Guard(3)
+
+    for failure in ["infra_error", "infra_error", None] * 5:
+        guard.note(failure, "x")
+
+    assert guard.reason is None
+
+
+def test_one_refusal_stops_at_once_and_is_fatal() -> None:
+    guard = Guard(20)
+
+    guard.note(FailureKind.AUTH, "HTTP 401: no such key")
+
+    assert guard.reason is not None
+    assert guard.reason.fatal
+    assert guard.reason.text == "HTTP 401: no such key"
+
+
+def test_the_first_reason_stands() -> None:
+    guard = Guard(1)
+
+    guard.give_up("the disk is full")
+    guard.note(FailureKind.AUTH, "HTTP 401")
+    guard.give_up("again")
+
+    assert guard.reason is not None
+    assert guard.reason.text == "the disk is full"

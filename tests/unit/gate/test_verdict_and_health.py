@@ -1,0 +1,65 @@
+"""Which exit code stands, and when a run counts as measured."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from pytest_nel.gate.health import health
+from pytest_nel.gate.verdict import Exit, worst
+
+ORDER = [4, 3, 2, 1, 7, 6, 5, 0]
+
+
+@pytest.mark.parametrize(("one", "two"), list(itertools.combinations(ORDER, 2)))
+def test_the_worse_of_two_codes_stands(one: int, two: int) -> None:
+    assert worst([one, two]) == worst([two, one]) == one
+
+
+def test_nothing_wrong_is_go() -> None:
+    assert worst([]) == Exit.GO
+
+
+def test_a_code_of_somebody_elses_stands_before_all() -> None:
+    assert worst([4, 42, 0]) == 42
+
+
+def bundle(unscored: int, attempted: int = 10, planned: int = 10) -> dict[str, Any]:
+    return {"n_unscored": unscored, "n_attempted": attempted, "n_planned": planned}
+
+
+@pytest.mark.parametrize(
+    ("unscored", "limit", "ended", "status", "code"),
+    [
+        (0, 0, True, "passed", Exit.GO),
+        (1, 0, True, "failed", Exit.INCOMPLETE),
+        (2, 2, True, "passed", Exit.GO),
+        (3, 2, True, "failed", Exit.INCOMPLETE),
+        (0, 0, False, "open", Exit.INCOMPLETE),
+        (1, 0, False, "failed", Exit.INCOMPLETE),
+    ],
+)
+def test_missing_scores_above_the_limit_make_a_run_incomplete(
+    unscored: int, limit: int, *, ended: bool, status: str, code: Exit
+) -> None:
+    check = health("s::b::health", bundle(unscored), limit=limit, ended=ended)
+
+    assert (check.status, check.code) == (status, code)
+    assert check.as_json() == {
+        "id": "s::b::health",
+        "status": status,
+        "reason": check.reason,
+        "exit_code": int(code),
+    }
+
+
+def test_the_reason_names_the_numbers() -> None:
+    check = health("x", bundle(3), limit=2, ended=True)
+
+    assert check.reason == "3 of 10 attempts have no score (allowed: 2)"
+
+
+def test_an_early_end_says_how_far_it_came() -> None:
+    check = health("x", bundle(0, attempted=4), limit=0, ended=False)
+
+    assert check.reason == "the run ended after 4 of 10 attempts"

@@ -1,0 +1,142 @@
+"""The words of the summary and of the live line."""
+
+from typing import Any
+
+import pytest
+
+from pytest_nel.reports.progress import Flow, Progress, progress_line
+from pytest_nel.reports.summary import category_line, note_lines, shown_record, summary_lines
+
+
+def bundle(name: str = "b", **changes: Any) -> dict[str, Any]:
+    facts = {"n_scored": 8, "n_planned": 10, "n_attempted": 10, "n_unscored": 2}
+    facts |= {"n_unparsed": 4, "n_truncated": 0}
+    facts |= {key: value for key, value in changes.items() if key in facts}
+    scores: dict[str, Any] = {
+        "mean_reward": changes.get(
+            "metric", {"value": 0.5, "ci_lower": 0.21521, "ci_upper": 0.78479}
+        ),
+        "runtime": {"elapsed_seconds": 12.34, "total_tokens": 1234, "steps_without_usage": 0}
+        | changes.get("runtime", {}),
+        "failures": {"categories": changes.get("failures", {})},
+    }
+    made: dict[str, Any] = {"benchmark": {"name": name, "scores": scores}, **facts}
+    if "categories" in changes:
+        made["benchmark"]["categories"] = changes["categories"]
+    return made
+
+
+def cells(made: dict[str, Any]) -> str:
+    return " ".join(summary_lines([made])[1].text.split())
+
+
+def test_a_row_says_what_was_scored_of_what_was_planned() -> None:
+    assert cells(bundle()) == "b 8/10 0.500 0.215–0.785 4 (50 %) 0 2 1,234 12.3 s"
+
+
+def test_without_a_score_there_is_a_dash() -> None:
+    made = bundle(metric={"value": None}, n_scored=0, n_unparsed=0)
+
+    assert cells(made).startswith("b 0/10 – – 0 0 2")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "shown"),
+    [
+        ({"total_tokens": 0, "steps_without_usage": 10}, " unknown "),
+        ({"total_tokens": 12, "steps_without_usage": 1}, " 12+ "),
+        ({"total_tokens": 0, "steps_without_usage": 0}, " 0 "),
+    ],
+)
+def test_unknown_tokens_are_not_zero(runtime: dict[str, int], shown: str) -> None:
+    assert shown in cells(bundle(runtime=runtime))
+
+
+def test_a_row_with_missing_scores_is_red() -> None:
+    lines = summary_lines([bundle(n_unscored=0), bundle(n_unscored=1)])
+
+    assert [dict(line.markup) for line in lines[1:]] == [{}, {"red": True}]
+
+
+def test_however_many_benchmarks_the_table_is_short() -> None:
+    lines = summary_lines([bundle(f"b{number}") for number in range(100)])
+
+    assert len(lines) == 17
+    assert "85 more benchmarks" in lines[-1].text
+
+
+def test_what_is_missing_is_named_with_an_example() -> None:
+    example = {"problem_idx": 3, "repeat": 1, "error": "HTTP 500\x1b[31m: down"}
+    failures = {"server_error": {"count": 2, "exemplars": [example]}}
+
+    texts = [
+        line.text for line in note_lines(bundle(failures=failures, n_attempted=9), ["j: torn"])
+    ]
+
+    assert texts == [
+        "b: evaluated 9 of 10",
+        "b: 2 without a score: server_error ×2",
+        "  b[3-r1]: HTTP 500: down",
+        "b: journal: j: torn",
+    ]
+
+
+def test_a_clean_run_needs_no_notes() -> None:
+    assert note_lines(bundle(n_unscored=0), []) == []
+
+
+@pytest.mark.parametrize(("count", "shown"), [(1, 0), (2, 1), (6, 1), (7, 0)])
+def test_a_few_categories_are_shown(count: int, shown: int) -> None:
+    found = {f"c{number}": {"mean_reward": 0.5, "n": 4} for number in range(count)}
+
+    assert len(category_line(bundle(categories=found))) == shown
+
+
+def test_a_record_in_full_says_what_was_expected_and_found() -> None:
+    row = {
+        "outcome": "wrong",
+        "scoring_details": {"method": "answer_line", "rule": "last line"},
+        "prompt": "6*7?",
+        "expected_answer": "42",
+        "extracted_answer": "41",
+        "model_response": "x" * 900 + "so 41",
+        "finish_reason": "stop",
+        "tokens": 9,
+    }
+
+    lines = [line.text for line in shown_record(row, "b[0-r0]")]
+
+    assert lines[0] == "b[0-r0]: wrong"
+    assert "  extracted: 41  [answer_line last line]" in lines
+    assert any(line.startswith("  response:  …xxx") and line.endswith("so 41") for line in lines)
+    assert "  finish:    stop, 9 tokens" in lines
+
+
+def test_the_live_line_counts_missing_scores_apart() -> None:
+    part = Progress("b", total=10, began=100.0)
+    for outcome, reward in [("correct", 1.0), ("wrong", 0.0), ("unscored", None)]:
+        part.add(outcome, reward, 5)
+
+    line = progress_line([part], Flow(in_flight=4, ahead=2, retrying=1, reason="HTTP 429"), 105.0)
+
+    assert line.startswith("b 3/10 · score 0.500 ±")
+    assert " · unscored 1 · in flight 4 · ahead 2 · retrying 1 (HTTP 429) · 3 tok/s" in line
+    assert line.endswith("ETA 0:05")
+
+
+def test_before_the_first_score_there_is_a_dash_and_no_estimate() -> None:
+    line = progress_line([Progress("b", total=10, began=0.0)], Flow(), 1.0)
+
+    assert "score –" in line
+    assert line.endswith("ETA –")
+
+
+def test_fractional_rewards_have_no_wilson_interval() -> None:
+    part = Progress("b", total=2, began=0.0)
+    part.add("wrong", 0.25, None)
+
+    assert part.score() == "0.250"
+
+
+def test_no_benchmarks_make_no_line() -> None:
+    assert progress_line([], Flow(), 0.0) == ""
