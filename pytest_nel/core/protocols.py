@@ -87,6 +87,9 @@ class EvalEnvironment:
     #: True when :meth:`verify_now` must be called instead of ``verify``: a blocking scorer then
     #: runs in the thread of whoever asks for the result, never on the engine's loop.
     judges_now: bool = False
+    #: True when what ``verify_now`` returns has been checked already (a reward in [0, 1], plain
+    #: details); a class of your own leaves it False and is checked by the engine.
+    checks_results: bool = False
 
     def verify_now(self, response: str, expected: str, metadata: Mapping[str, Any]) -> VerifyResult:
         """Judge in the calling thread; used when :attr:`judges_now` is true."""

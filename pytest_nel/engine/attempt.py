@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, SupportsFloat, TypeVar
+from typing import Any, TypeVar
 
 from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, RunStopped, ScorerError
 from pytest_nel.core.protocols import NoSandbox, Solver
@@ -82,7 +82,7 @@ class AttemptRunner:
         environment = self.plan.environment
         try:
             returned = environment.verify_now(pending.response, pending.expected, pending.metadata)
-            judged = self._checked(pending, returned)
+            judged = returned if environment.checks_results else self._checked(pending, returned)
         except InfraError as error:
             return self._keep(pending, _no_score(error, began))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's scorer: anything
@@ -108,60 +108,58 @@ class AttemptRunner:
     async def _solve(self, key: AttemptKey) -> Solved:
         began, clock = time.time(), time.perf_counter()
         environment = self.plan.environment
-        blank = Solved(key, str(key.problem_idx), started=began)
+        solved = Solved(key, str(key.problem_idx), started=began)
         try:
-            blank = replace(blank, problem_id=environment.problem_id(key.problem_idx))
+            solved.problem_id = environment.problem_id(key.problem_idx)
             seed = await _user(environment.seed(key.problem_idx))
         except Exception as error:  # noqa: BLE001 - a user's environment may raise anything
-            return _failed(blank, FailureKind.SYSTEM, f"seed failed: {_says(error)}")
+            return _failed(solved, FailureKind.SYSTEM, f"seed failed: {_says(error)}")
         if (fault := _not_a(SeedResult, seed)) is not None:
-            return _failed(blank, FailureKind.SYSTEM, f"seed() {fault}")
+            return _failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
         seed = replace(seed, attempt=key)
-        seeded = replace(
-            blank,
-            prompt=seed.prompt,
-            messages=None if _is_plain(seed) else seed.messages,
-            system=seed.system,
-            expected=seed.expected_answer,
-            metadata=seed.metadata,
-            seed_ms=(time.perf_counter() - clock) * 1000,
-        )
-        clock = time.perf_counter()
-        solved = await self._ask(seed, seeded)
-        return replace(solved, solve_ms=(time.perf_counter() - clock) * 1000)
+        solved.prompt = seed.prompt
+        solved.messages = None if _is_plain(seed) else seed.messages
+        solved.system = seed.system
+        solved.expected = seed.expected_answer
+        solved.metadata = seed.metadata
+        began_solving = time.perf_counter()
+        solved.seed_ms = (began_solving - clock) * 1000
+        await self._ask(seed, solved)
+        solved.solve_ms = (time.perf_counter() - began_solving) * 1000
+        return solved
 
-    async def _ask(self, seed: SeedResult, seeded: Solved) -> Solved:
+    async def _ask(self, seed: SeedResult, solved: Solved) -> None:
         limit = self.plan.config.timeout
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:
-                return await self._tries(seed, seeded)
+                await self._tries(seed, solved)
         except TimeoutError as error:
             if not deadline.expired():
-                return _failed(seeded, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
+                _failed(solved, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
+                return
             text = f"no answer within {limit:g} s, retries included (benchmark `timeout`)"
-            return _failed(seeded, FailureKind.SOLVE_TIMEOUT, text)
+            _failed(solved, FailureKind.SOLVE_TIMEOUT, text)
 
-    async def _tries(self, seed: SeedResult, seeded: Solved) -> Solved:
+    async def _tries(self, seed: SeedResult, solved: Solved) -> None:
         last = self.plan.config.max_system_retries
-        for number in range(1, last + 1):
-            counted = replace(seeded, tries=number)
+        while True:
             try:
-                return _answered(counted, await _user(self.solver.solve(seed, _NO_SANDBOX)))
+                _answered(solved, await _user(self.solver.solve(seed, _NO_SANDBOX)))
             except GracefulError as error:
-                return replace(
-                    _failed(counted, FailureKind.MODEL_ERROR, _says(error)), graceful=True
-                )
+                solved.graceful = True
+                _failed(solved, FailureKind.MODEL_ERROR, _says(error))
             except InfraError as error:
-                if not error.retryable or number == last:
-                    return _failed(counted, error.kind, str(error))
-                await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (number - 1)))
+                if error.retryable and solved.tries < last:
+                    await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (solved.tries - 1)))
+                    solved.tries += 1
+                    continue
+                _failed(solved, error.kind, str(error))
             except (TimeoutError, RunStopped):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
-                return _failed(counted, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
-        msg = "unreachable: the last try returns"
-        raise AssertionError(msg)
+                _failed(solved, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
+            return
 
     async def _verify(self, solved: Solved) -> Scored:
         began = time.perf_counter()
@@ -214,32 +212,31 @@ def _not_a(kind: type, value: object) -> str | None:
     return f"must return a {kind.__name__}, got {type(value).__name__}"
 
 
-def _answered(seeded: Solved, result: object) -> Solved:
+def _answered(solved: Solved, result: object) -> None:
     if not isinstance(result, SolveResult):
-        return _failed(seeded, FailureKind.SYSTEM, f"solve() {_not_a(SolveResult, result)}")
+        _failed(solved, FailureKind.SYSTEM, f"solve() {_not_a(SolveResult, result)}")
+        return
     for name, kind, wanted in _RESULT_FIELDS:
         value = getattr(result, name)
         if not isinstance(value, kind):
             msg = f"solve() returned a SolveResult with {name}={value!r:.80}; it must be {wanted}"
-            return _failed(seeded, FailureKind.SYSTEM, msg)
-    reply, reward = result.model_response, result.reward
-    answer, reasoning = split_reasoning(
+            _failed(solved, FailureKind.SYSTEM, msg)
+            return
+    reply = result.model_response
+    reward: Any = result.reward  # Any: a solver of a user's may have put anything there
+    if reply is not None:
+        solved.model, solved.sampling = model_facts(reply), reply.sampling
+    solved.response, solved.reasoning = split_reasoning(
         result.response, reply.reasoning_content if reply is not None else None
     )
-    return replace(
-        seeded,
-        response=answer,
-        reasoning=reasoning,
-        model=None if reply is None else model_facts(reply),
-        sampling={} if reply is None else reply.sampling,
-        trajectory=result.trajectory,
-        details=result.scoring_details,
-        reward=float(reward) if isinstance(reward, SupportsFloat) else reward,
-    )
+    solved.trajectory = result.trajectory
+    solved.details = result.scoring_details
+    solved.reward = float(reward) if hasattr(reward, "__float__") else reward  # numpy's too
 
 
-def _failed(seeded: Solved, kind: FailureKind, text: str) -> Solved:
-    return replace(seeded, failure=str(kind), error=text)
+def _failed(solved: Solved, kind: FailureKind, text: str) -> Solved:
+    solved.failure, solved.error = str(kind), text
+    return solved
 
 
 def _says(error: BaseException) -> str:

@@ -41,6 +41,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         check_requirements(benchmark)
         self.benchmark = benchmark
         self.name = benchmark.name
+        self.checks_results = True
         self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
         folder = Path(benchmark.file).parent if base is None else base
         self._problems = Problems(benchmark, folder, limit)

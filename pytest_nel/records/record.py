@@ -7,7 +7,7 @@ key names of the reference system.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_nel.core.types import AttemptKey, JsonObject, ModelResponse, Outcome
@@ -31,9 +31,11 @@ _LONGEST_INT = 13_000
 """Bits; Python refuses to write longer integers in decimal (4,300 digits)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Solved:
     """What the model did in one attempt; what the journal holds before it is judged.
+
+    The engine fills it in as the attempt goes on; when it is in the journal, nobody changes it.
 
     Attributes:
         key: Which attempt.
@@ -161,10 +163,20 @@ class Scored:
 
     def as_json(self, key: AttemptKey) -> JsonObject:
         """The journal's ``scored`` object."""
-        row = asdict(self)
-        row["verify_ms"] = round(self.verify_ms, 2)
-        head = {"_type": "scored", "problem_idx": key.problem_idx, "repeat": key.repeat}
-        return head | {name: value for name, value in row.items() if value not in (None, {})}
+        row: JsonObject = {
+            "_type": "scored",
+            "problem_idx": key.problem_idx,
+            "repeat": key.repeat,
+            "outcome": self.outcome,
+            "reward": self.reward,
+            "extracted": self.extracted,
+            "details": self.details,
+            "metadata": self.metadata,
+            "failure": self.failure,
+            "error": self.error,
+            "verify_ms": round(self.verify_ms, 2),
+        }
+        return {name: value for name, value in row.items() if value not in (None, {})}
 
 
 @dataclass(frozen=True, slots=True)
