@@ -11,9 +11,9 @@ from typing import Any
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, RunStopped
-from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.engine.runtime import Parts, validated
 from pytest_nel.engine.session import Engine
@@ -80,7 +80,8 @@ class _Run:
         engine = Engine(self.directory, Parts({}, log_dir=self.directory / "logs"), meta=facts)
         try:
             size = engine.loop.call(environment.dataset_size())
-            plan = make_plan(config, environment, size, facts=_fingerprint(environment, solver))
+            facts_of = {**environment.fingerprint(), **answering(solver)}
+            plan = make_plan(config, environment, size, facts=facts_of)
             write_plan(self.directory / plan.id, plan.as_json())
             stopped = self._take_all(engine, plan, solver)
         finally:
@@ -117,12 +118,6 @@ class _Run:
         if stopped is not None:
             raise stopped
         return derived.bundle
-
-
-def _fingerprint(environment: EvalEnvironment, solver: Solver) -> JsonObject:
-    kind = type(solver)
-    identity = {"class": f"{kind.__module__}.{kind.__qualname__}"}
-    return {**environment.fingerprint(), "solver": digest(identity)}
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:

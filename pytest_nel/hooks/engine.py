@@ -9,9 +9,9 @@ import pytest
 
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.runtime import Parts, share_of
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
@@ -68,7 +68,7 @@ def _begin(run: Run, item: pytest.Item) -> None:
     run.directory.mkdir(parents=True, exist_ok=True)  # only now: no folder for what cannot begin
     write_snapshot(run)
     for bench, solver in zip(benches, solvers, strict=True):
-        write_plan(run.directory / bench.plan.id, _plan_json(bench, solver))
+        write_plan(run.directory / bench.plan.id, _plan_json(run, bench, solver))
         engine.add(bench.plan, solver)
     limit, window = limits(run, benches)
     engine.start(run.order, limit=limit, window=window)
@@ -84,14 +84,12 @@ def _parts(run: Run) -> Parts:
     )
 
 
-def _plan_json(bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
+def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
     facts = bench.plan.as_json()
-    config = facts["config"]
-    kind = type(solver)
-    identity = config["solver"]
-    if not isinstance(solver, ConfiguredSolvers):
-        identity = {"class": f"{kind.__module__}.{kind.__qualname__}", "configured": identity}
-    facts["fingerprint"] = {**facts["fingerprint"], "solver": digest(identity)}
+    service = None if bench.service is None else run.services.get(bench.service)
+    own = None if isinstance(solver, ConfiguredSolvers) else solver
+    who = answering(own, facts["config"]["solver"], service)
+    facts["fingerprint"] = {**facts["fingerprint"], **who}
     facts["suite"] = bench.suite
     return facts
 

@@ -71,6 +71,7 @@ _SPELLINGS = tuple(
         (r"\s+", ""),
     )
 )
+_IN_BRACKETS = re.compile(r"\(\s{0,4}([^()]{1,100})\)")
 _TOKEN = re.compile(r"\\.|.", re.DOTALL)
 _OPENING, _CLOSING = {"(", "[", "{", "\\{"}, {")", "]", "}", "\\}"}
 
@@ -90,6 +91,8 @@ def compare(answer: str, target: str) -> Comparison:
     if name_a and name_b and name_a != name_b:
         return Comparison(equal=False)
     a, b = parse_quantity(left), parse_quantity(right)
+    if a is None and b is not None and (inside := _IN_BRACKETS.fullmatch(left)):
+        a = parse_quantity(inside[1])  # "(1,000)" is a number where a number is wanted
     if a is not None and b is not None:
         return Comparison(_same_quantity(a, b), a, b)
     if max(len(left), len(right)) > _LIMIT:

@@ -139,3 +139,10 @@ def test_markers_come_in_order_of_appearance() -> None:
     rules = [mark.rule for mark in marked("Answer: 1\n#### 2\n\\boxed{3}\nThe answer is 4")]
 
     assert rules == ["label", "hash", "boxed", "prose"]
+
+
+@pytest.mark.parametrize(("target", "reward"), [("1000", 1.0), ("1", 0.0)])
+def test_a_number_in_brackets_is_a_number_where_one_is_wanted(target: str, reward: float) -> None:
+    result = answer_line(ScorerInput("Answer: (1,000)", target))
+
+    assert result.reward == reward
