@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.plugin.conftest import ANSWERS
 from tests.plugin.running import Ended, Nel, rows, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
@@ -17,6 +18,14 @@ from tests.support.endpoint import RunningEndpoint, running_endpoint
 def slow() -> Iterator[RunningEndpoint]:
     """Answers every request after a minute."""
     with running_endpoint(latency=60.0) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def unhurried(nel: Nel) -> Iterator[RunningEndpoint]:
+    """The endpoint of the other tests, 50 ms a request: what is asked in vain can be bounded."""
+    with running_endpoint(script=str(ANSWERS), latency=0.05) as endpoint:
+        nel.url = endpoint.url
         yield endpoint
 
 
@@ -29,13 +38,13 @@ def interrupted(process: "subprocess.Popen[str]", nel: Nel) -> tuple[Ended, floa
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refusal_stops_the_run_at_once(nel: Nel, endpoint: RunningEndpoint, status: int) -> None:
+def test_a_refusal_stops_the_run_at_once(nel: Nel, unhurried: RunningEndpoint, status: int) -> None:
     nel.bench(rows(*[f"!{status} your key is no good {i}" for i in range(200)]))
 
     ended = nel.run("bench_sums.py", "--nel-max-concurrent", "4")
 
     assert ended.code == 4, ended.text
-    assert endpoint.stats()["requests"] <= 40
+    assert unhurried.stats()["requests"] <= 40
     assert len([line for line in ended.out.splitlines() if line.startswith("stopped: ")]) == 1
     assert f"{status}" in ended.out
     assert "your key is no good" in ended.out
@@ -44,19 +53,19 @@ def test_a_refusal_stops_the_run_at_once(nel: Nel, endpoint: RunningEndpoint, st
     assert ended.bundle()["n_unscored"] >= 1
 
 
-def test_a_refusal_stops_the_workers_too(nel: Nel, endpoint: RunningEndpoint) -> None:
+def test_a_refusal_stops_the_workers_too(nel: Nel, unhurried: RunningEndpoint) -> None:
     nel.bench(rows(*[f"!401 your key is no good {i}" for i in range(200)]))
 
     ended = nel.run("bench_sums.py", "--nel-max-concurrent", "4", "-p", "xdist", "-n2")
 
     assert ended.code == 4, ended.text
-    assert endpoint.stats()["requests"] <= 60
+    assert unhurried.stats()["requests"] <= 60
     assert "your key is no good" in ended.out
     assert ended.checks()["exit_code"] == 4
 
 
 def test_twenty_attempts_in_a_row_without_a_score_stop_the_run(
-    nel: Nel, endpoint: RunningEndpoint
+    nel: Nel, unhurried: RunningEndpoint
 ) -> None:
     nel.bench([*sums(30), *rows(*[f"!400 cannot {i}" for i in range(400)])])
 
@@ -68,8 +77,8 @@ def test_twenty_attempts_in_a_row_without_a_score_stop_the_run(
     assert "20 attempts in a row have no score" in ended.out
     bundle = ended.bundle()
     assert bundle["n_scored"] <= 30
-    assert 20 <= bundle["n_unscored"] <= 60
-    assert bundle["n_attempted"] <= endpoint.stats()["requests"] <= 100
+    assert 20 <= bundle["n_unscored"] <= 100
+    assert bundle["n_attempted"] <= unhurried.stats()["requests"] <= 150
     assert bundle["complete"] is False
     assert ended.checks()["exit_code"] == 7
 
