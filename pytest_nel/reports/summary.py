@@ -54,7 +54,7 @@ def _row(bundle: Mapping[str, Any]) -> tuple[str, ...]:
         "–" if value is None else f"{value:.3f}",
         interval,
         _share(bundle["n_unparsed"], scored),
-        _share(bundle["n_truncated"], attempted),
+        _share(bundle["n_truncated"], scored),
         f"{bundle['n_unscored']:,}",
         _tokens(stats),
         f"{stats['elapsed_seconds']:.1f} s",
