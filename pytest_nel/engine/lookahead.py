@@ -55,6 +55,7 @@ class LookAhead(Generic[K, T]):
         self._arrived = threading.Event()
         self._stopped: str | None = None
         self._idle = 0
+        self._kicked = False  # the loop has been told and has not woken yet
         self._wake: asyncio.Event | None = None
         self._workers: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -77,7 +78,7 @@ class LookAhead(Generic[K, T]):
             self._wait_for(position, tick)
         self._handed[position] = 1
         self._begun.discard(position)
-        if self._idle and self._room() >= max(1, self._window // 8):
+        if self._idle and self._left() and self._room() >= max(1, self._window // 8):
             self._kick()
         if isinstance(outcome, _Raised):
             raise outcome.error
@@ -118,8 +119,18 @@ class LookAhead(Generic[K, T]):
             tick()
 
     def _kick(self) -> None:
-        if self._loop is not None and self._wake is not None:
-            self._loop.call_soon_threadsafe(self._wake.set)
+        if self._loop is None or self._wake is None or self._kicked:
+            return
+        self._kicked = True
+        self._loop.call_soon_threadsafe(self._woken)
+
+    def _woken(self) -> None:
+        assert self._wake is not None
+        self._kicked = False
+        self._wake.set()
+
+    def _left(self) -> bool:
+        return self._next < len(self._order)
 
     def _room(self) -> int:
         return self._window - len(self._begun)
@@ -176,8 +187,9 @@ class LookAhead(Generic[K, T]):
                 self._idle -= 1
                 continue
             self._done[position] = await self._make(position)
-            if self._wanted == position:
-                self._arrived.set()
+            if self._wanted == position and self._loop is not None:
+                # after this turn of the loop: the asker finds all that arrived with it, too
+                self._loop.call_soon(self._arrived.set)
 
     async def _make(self, position: int) -> "T | _Raised":
         try:

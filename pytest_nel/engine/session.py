@@ -1,5 +1,6 @@
 """The engine of one process: look-ahead over an order of attempts, for pytest and without it."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -123,13 +124,22 @@ class Engine:
         await self.parts.close_async()
 
     async def _attempt(self, key: AttemptKey) -> Solved | StepRecord:
+        runner = self._runners[key.benchmark]
         try:
-            return await self._runners[key.benchmark].attempt(key)
+            return await runner.attempt(key)
         except JournalError as error:
             self.guard.give_up(str(error))
             raise
         finally:
             self._heed_guard()  # now: nobody waits for what cannot help
+            asyncio.get_running_loop().call_soon(self._flush, runner.journal)
+
+    def _flush(self, journal: JournalWriter) -> None:
+        try:
+            journal.flush()
+        except JournalError as error:
+            self.guard.give_up(str(error))
+            self._heed_guard()
 
     def _heed_guard(self) -> None:
         if self.guard.reason is not None and self._ahead is not None:

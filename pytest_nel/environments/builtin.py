@@ -42,6 +42,8 @@ class BenchmarkEnvironment(EvalEnvironment):
         self.benchmark = benchmark
         self.name = benchmark.name
         self.checks_results = True
+        self._file = Path(benchmark.file).name
+        self._method = f"byob_{benchmark.name}"
         self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
         folder = Path(benchmark.file).parent if base is None else base
         self._problems = Problems(benchmark, folder, limit)
@@ -195,14 +197,6 @@ class BenchmarkEnvironment(EvalEnvironment):
     def _where(self, idx: int) -> str:
         place = self._problems.dataset.where(idx)
         return f"{self._file}:{self.name} {place} (id {self.problem_id(idx)!r})"
-
-    @property
-    def _method(self) -> str:
-        return f"byob_{self.name}"
-
-    @property
-    def _file(self) -> str:
-        return Path(self.benchmark.file).name
 
 
 def scorer_identity(benchmark: Benchmark) -> str:

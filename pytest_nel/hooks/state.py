@@ -38,6 +38,7 @@ class BenchmarkRun:
         service: Its service's name, or None where a fixture brings the solver.
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
+        hook: pytest's hooks as this file's conftest.py files see them, the same for every item.
     """
 
     plan: BenchmarkPlan
@@ -47,6 +48,10 @@ class BenchmarkRun:
     service: str | None
     endpoint_type: str
     location: tuple[str, int | None]
+    hook: Any = None
+
+    def __post_init__(self) -> None:
+        self.hook = self.node.ihook
 
 
 @dataclass(slots=True)
