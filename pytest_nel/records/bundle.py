@@ -1,6 +1,6 @@
 """The bundle: a benchmark's records summed up under the reference system's names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pytest_nel.core.keys import digest
@@ -9,8 +9,6 @@ from pytest_nel.records.tally import Tally
 from pytest_nel.stats.intervals import Interval, mean_interval
 from pytest_nel.stats.pass_at_k import pass_at_k
 from pytest_nel.stats.summary import percentiles, summary
-
-_RATES = ("n_unparsed", "n_truncated", "n_empty", "n_refusals")
 
 
 def scores(tally: Tally, repeats: int) -> JsonObject:
@@ -143,20 +141,7 @@ def bundle(tally: Tally, plan: Mapping[str, Any], run: Mapping[str, Any]) -> Jso
     return result
 
 
-def rates(result: Mapping[str, Any]) -> dict[str, float]:
-    """Shares of scored attempts, by counter name."""
-    n = result["n_scored"]
-    return {name: result[name] / n if n else 0.0 for name in _RATES}
-
-
 def headline(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metric a summary shows: mean_reward, which every bundle has."""
     metric: Mapping[str, Any] = result["benchmark"]["scores"]["mean_reward"]
     return metric
-
-
-def merge_problems(lists: Sequence[Sequence[str]], limit: int = 5) -> list[str]:
-    """The first few of many lines, with a count of the rest."""
-    lines = [line for part in lists for line in part]
-    rest = len(lines) - limit
-    return lines[:limit] + ([f"… and {rest} more"] if rest > 0 else [])

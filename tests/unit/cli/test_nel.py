@@ -8,6 +8,7 @@ import pytest
 
 from pytest_nel.cli import eval_run
 from pytest_nel.cli.main import main
+from pytest_nel.hooks.options import OPTIONS
 
 
 def arguments(*words: str, rest: tuple[str, ...] = ()) -> list[str]:
@@ -35,7 +36,7 @@ def test_a_benchmark_becomes_plugin_options() -> None:
 
 
 def test_every_option_has_a_plugin_option_of_its_name() -> None:
-    words = [f"--{option.name}=x" for option in eval_run._OPTIONS]
+    words = [f"--{option.name}=x" for option in OPTIONS]
 
     built = arguments(*words)
 
