@@ -41,7 +41,7 @@ def compared(bench: Bench) -> Iterator[Figure]:
             f"wall / {peer.name}'s",
             ours / median(walls),
             "ratio",
-            target=0.25,
+            target=0.25 if peer.keeps else None,
             span=span,
             note=f"{ours:.1f} s against {median(walls):.1f} s",
             detail={"walls": walls},

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,22 @@ class Peer:
         packages: What is installed, the tool pinned.
         command: The command line, given the environment's ``bin`` and the job.
         right: How many answers its own report counts as right, given ``out`` and the job's size.
+        settings: Environment variables of its run.
+        home: The folder of its environment, where that is another peer's.
+        keeps: Whether it leaves its results on the disk, as we do; else it is shown, not judged.
     """
 
     name: str
     packages: tuple[str, ...]
     command: Callable[[Path, Job], list[str]]
     right: Callable[[Path, int], float]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    home: str = ""
+    keeps: bool = True
+
+    def folder(self, cache: Path) -> Path:
+        """Where its environment is."""
+        return cache / (self.home or self.name)
 
 
 def _lm_eval(binaries: Path, job: Job) -> list[str]:
@@ -120,7 +130,11 @@ PEERS = (
     Peer("lm_eval", ("lm-eval[api]==0.4.13",), _lm_eval, _lm_eval_right),
     Peer("inspect", ("inspect-ai==0.3.285", "openai"), _inspect, _inspect_right),
     Peer("deepeval", ("deepeval==4.3.1",), _deepeval, _deepeval_right),
-)
+    Peer(
+        "deepeval, nothing kept", ("deepeval==4.3.1",), _deepeval, _deepeval_right,
+        settings={"PERF_KEEPS_NOTHING": "1"}, home="deepeval", keeps=False,
+    ),
+)  # fmt: skip
 
 
 def python_311() -> str:
@@ -131,7 +145,7 @@ def python_311() -> str:
 
 def installed(peer: Peer, cache: Path) -> bool:
     """Whether the environment is there, with the packages asked for."""
-    marker = cache / peer.name / "installed.json"
+    marker = peer.folder(cache) / "installed.json"
     return marker.exists() and json.loads(marker.read_text()) == list(peer.packages)
 
 
@@ -139,7 +153,7 @@ def install(peer: Peer, cache: Path) -> None:
     """Build the peer's environment with uv, and compile it, so that no run pays for that."""
     if installed(peer, cache):
         return
-    home = cache / peer.name
+    home = peer.folder(cache)
     shutil.rmtree(home, ignore_errors=True)
     python = home / "bin" / "python"
     for command in (
@@ -171,8 +185,9 @@ def run_peer(
             "PERF_ROWS": str(rows), "PERF_OUT": folder, "PERF_URL": endpoint.url,
             "PERF_CONCURRENCY": str(concurrency), "HF_HOME": f"{folder}/hf", "HOME": folder,
             "MOCK_API_KEY": "unused", "MOCK_BASE_URL": endpoint.url, "PYTHONPATH": "",
+            **peer.settings,
         }  # fmt: skip
-        command = peer.command(cache / peer.name / "bin", job)
+        command = peer.command(peer.folder(cache) / "bin", job)
         measured = measure(command, out / "peer.log", env=env, cwd=out, limit=420)
         stats = endpoint.stats()
         if measured.status != 0:
