@@ -212,3 +212,38 @@ def test_a_skipped_fixture_is_no_measurement(nel: Nel) -> None:
 
     assert ended.code == 7, ended.text
     assert "fixture nel_solver was skipped: no tools here" in ended.out
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        'pytest.skip("not today")',
+        'pytest.fail("not today")',
+        'raise BaseExceptionGroup("not today", [SystemExit(1)])',
+    ],
+)
+def test_a_solver_that_skips_or_fails_leaves_attempts_without_a_score(nel: Nel, end: str) -> None:
+    nel.bench(rows("7", "8"))
+    nel.write(
+        "conftest.py", FIXED.format(text="7").replace("return SolveResult(response=self.text)", end)
+    )
+
+    ended = nel.run("bench_sums.py", model=False, timeout=30)
+
+    assert ended.code == 7, ended.text
+    assert "not today" in ended.out
+    assert list(ended.outcomes().values()) == ["unscored", "unscored"]
+
+
+def test_a_scorer_that_skips_leaves_the_attempt_without_a_score(nel: Nel) -> None:
+    nel.bench(rows("7", "crash"))
+    bench = nel.folder / "bench_sums.py"
+    text = bench.read_text().replace(
+        'raise RuntimeError("the scorer broke")', 'import pytest; pytest.skip("not today")'
+    )
+    bench.write_text(text)
+
+    ended = nel.run("bench_sums.py")
+
+    assert ended.code == 7, ended.text
+    assert sorted(ended.outcomes().values()) == ["correct", "unscored"]

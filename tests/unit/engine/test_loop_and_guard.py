@@ -65,6 +65,27 @@ def test_a_wait_has_its_time_limit() -> None:
     assert waited < 5
 
 
+def test_a_task_that_calls_sys_exit_does_not_end_the_loop() -> None:
+    async def leaves() -> None:
+        raise SystemExit(3)
+
+    async def asks() -> str:
+        task = asyncio.create_task(leaves())
+        try:
+            await task
+        except SystemExit as error:
+            return f"told of {error.code}"
+        return "not told"
+
+    thread = LoopThread("nel-test-exit")
+
+    said = thread.call(asks(), timeout=5)
+    thread.close()
+
+    assert said == "told of 3"
+    assert "nel-test-exit" not in {running.name for running in threading.enumerate()}
+
+
 def test_so_many_in_a_row_without_a_score_stop_the_run() -> None:
     guard = Guard(3)
 
