@@ -67,6 +67,7 @@ class AttemptRunner:
         self.journal.started(key)
         solved = await self._solve(key)
         self.journal.solved(solved)
+        self.guard.solved(None if solved.graceful else solved.failure, solved.error)
         scored = without_scorer(solved, self.plan.environment.pass_at)
         if scored is None and self.plan.environment.judges_now:
             return solved
@@ -104,7 +105,8 @@ class AttemptRunner:
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
         self.journal.scored(solved.key, scored)
-        self.guard.note(scored.failure if scored.reward is None else None, scored.error)
+        if solved.failure is None:
+            self.guard.judged(scored.failure if scored.reward is None else None, scored.error)
         return StepRecord(solved, scored)
 
     async def _solve(self, key: AttemptKey) -> Solved:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.errors import ConfigError, EndpointRefused, RunStopped
+from pytest_nel.core.errors import ConfigError, EndpointRefused, InfraError, RunStopped
 from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveResult
 from pytest_nel.engine.run import run_evaluation
 from pytest_nel.http.client import ModelClient
@@ -184,11 +184,33 @@ async def test_too_many_in_a_row_without_a_score_stop_the_run(tmp_path: Path) ->
         return 1 / 0
 
     with pytest.raises(RunStopped, match="20 attempts in a row have no score"):
-        await run_evaluation(sums(broken), Doubles(), tmp_path / "run", repeats=50)
+        await run_evaluation(sums(broken), Doubles(), tmp_path / "run", repeats=50, window=40)
 
     rows = lines(tmp_path / "run" / "sums" / "results.jsonl")
     assert {row["outcome"] for row in rows} == {"unscored"}
     assert 20 <= len(rows) < 200  # what was answered by then is still judged
+
+
+async def test_a_few_failures_far_ahead_of_a_slow_scorer_stop_nothing(tmp_path: Path) -> None:
+    class Flaky(Doubles):
+        async def solve(self, seed: Any, sandbox: Any) -> SolveResult:
+            if seed.attempt.repeat % 10 == 0:
+                msg = "bad luck"
+                raise InfraError(msg, retryable=False)
+            return await super().solve(seed, sandbox)
+
+    pauses = iter([0.5])
+
+    def slow_at_first(sample: ScorerInput) -> bool:
+        time.sleep(next(pauses, 0.0))
+        return bool(sample.response == sample.target)
+
+    bundle = await run_evaluation(
+        sums(slow_at_first), Flaky(), tmp_path / "run", repeats=100, max_concurrent=32
+    )
+
+    assert bundle["complete"] is True
+    assert (bundle["n_scored"], bundle["n_unscored"]) == (360, 40)
 
 
 async def test_cancelling_the_call_ends_the_run(tmp_path: Path) -> None:
