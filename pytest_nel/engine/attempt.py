@@ -10,7 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, RunStopped, ScorerError
+from pytest_nel.core.errors import (
+    FailureKind,
+    GracefulError,
+    InfraError,
+    JournalError,
+    ScorerError,
+)
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
@@ -162,7 +168,7 @@ class AttemptRunner:
                     solved.tries += 1
                     continue
                 _failed(solved, error.kind, str(error))
-            except (TimeoutError, RunStopped):
+            except (TimeoutError, JournalError):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
                 _failed(solved, FailureKind.SYSTEM, f"solver failed: {_says(error)}")

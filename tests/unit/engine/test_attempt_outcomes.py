@@ -12,6 +12,7 @@ from pytest_nel.core.errors import (
     FailureKind,
     GracefulError,
     InfraError,
+    RunStopped,
     ScorerError,
 )
 from pytest_nel.core.types import AttemptKey, ModelResponse, ScorerInput, SolveResult, VerifyResult
@@ -145,6 +146,7 @@ async def test_a_refusing_endpoint_ends_the_run(tmp_path: Path) -> None:
         (asyncio.CancelledError(), "cancelled, and not by pytest-nel"),
         (TimeoutError("own"), "TimeoutError: own"),
         (RecursionError("deep"), "RecursionError: deep"),
+        (RunStopped("enough"), "RunStopped: enough"),
         (KeyboardInterrupt("odd"), "KeyboardInterrupt: odd"),
         (pytest.skip.Exception("not today"), "not today"),
         (pytest.fail.Exception("never"), "never"),
