@@ -135,6 +135,30 @@ def nel_solver():
     assert (nel.folder / "closed.txt").read_text() == "closed True\n"
 
 
+def test_a_solver_of_two_benchmarks_is_opened_and_closed_once(nel: Nel) -> None:
+    nel.bench(rows("7"), file="bench_a.py", name="a")
+    nel.bench(rows("7"), file="bench_b.py", name="b")
+    text = FIXED.format(text="7").replace(
+        "    async def solve",
+        """    def __eq__(self, other):
+        return True  # what is equal need not be the same
+
+    async def open(self):
+        print("OPENED")
+
+    async def close(self):
+        print("CLOSED")
+
+    async def solve""",
+    )
+    nel.write("conftest.py", text)
+
+    ended = nel.run("-s", model=False)
+
+    assert ended.code == 0, ended.text
+    assert (ended.out.count("OPENED"), ended.out.count("CLOSED")) == (1, 1)
+
+
 def test_a_fixture_is_torn_down_once_at_the_end(nel: Nel) -> None:
     nel.bench(rows("7"), file="bench_a.py", name="a")
     nel.bench(rows("7"), file="bench_b.py", name="b")
