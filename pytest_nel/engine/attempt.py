@@ -163,6 +163,7 @@ class AttemptRunner:
                 solved.graceful = True
                 _failed(solved, FailureKind.MODEL_ERROR, _says(error))
             except InfraError as error:
+                solved.requests += error.requests
                 if error.retryable and solved.tries < last:
                     await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (solved.tries - 1)))
                     solved.tries += 1

@@ -223,7 +223,9 @@ class ModelClient:
             self.limiter.throttled(told)
         seconds = self._retry.pause(fault, made)
         if seconds is None:
-            raise self._failure(fault, made)
+            failure = self._failure(fault, made)
+            failure.requests = made
+            raise failure
         stats.retries += 1
         stats.last_retry_reason = self._redacted(str(fault))
         stats.waiting_retry += 1

@@ -15,9 +15,10 @@ from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveRes
 from pytest_nel.engine.run import run_evaluation
 from pytest_nel.http.client import ModelClient
 from pytest_nel.records.record import StepRecord
+from pytest_nel.reports.summary import summary_lines
 from pytest_nel.solvers.simple import SimpleSolver
 from tests.support.endpoint import RunningEndpoint, running_endpoint
-from tests.unit.engine.parts import Doubles, Says, Sums, forty_two, lines, sums
+from tests.unit.engine.parts import Doubles, Says, Sums, attempted, forty_two, lines, sums
 
 pytestmark = pytest.mark.asyncio
 
@@ -276,6 +277,39 @@ async def test_latency_counts_neither_the_queue_nor_the_wait_before_a_retry(
     runtime = bundle["benchmark"]["scores"]["runtime"]
     assert runtime["total_retries"] == 4
     assert runtime["latency_percentiles_ms"]["p99"] < 250  # a retry waits half a second or more
+
+
+async def test_retries_of_attempts_that_failed_in_the_end_are_counted(tmp_path: Path) -> None:
+    with running_endpoint(fail_first=9) as endpoint:
+        solver = simple(endpoint, max_retries=1)
+        bundle = await run_evaluation(forty_two(4), solver, tmp_path / "run")
+        requests = endpoint.stats()["requests"]
+
+    steps = lines(tmp_path / "run" / "ft" / "trajectories.jsonl")
+    assert (bundle["n_unscored"], requests) == (4, 8)
+    assert bundle["benchmark"]["scores"]["runtime"]["total_retries"] == 4
+    assert [step["retries"] for step in steps] == [1] * 4
+
+
+async def test_requests_of_a_try_in_vain_are_counted_with_those_of_the_answer(
+    tmp_path: Path,
+) -> None:
+    lost = InfraError("sandbox lost")
+    lost.requests = 2
+    solver = Says(lost, SolveResult("0", ModelResponse("0", requests=3)))
+
+    record = await attempted(tmp_path, solver)
+
+    assert record.solved.as_json()["requests"] == 5
+    assert record.retries == 4
+
+
+async def test_tokens_of_a_solver_that_names_no_model_are_unknown(tmp_path: Path) -> None:
+    bundle = await run_evaluation(sums(), Doubles(), tmp_path / "run")
+
+    runtime = bundle["benchmark"]["scores"]["runtime"]
+    assert (runtime["total_tokens"], runtime["steps_without_usage"]) == (0, 4)
+    assert any(" unknown " in line.text for line in summary_lines([bundle]))
 
 
 async def test_odd_facts_of_a_users_model_response_do_no_harm(tmp_path: Path) -> None:
