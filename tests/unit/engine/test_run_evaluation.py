@@ -93,6 +93,10 @@ async def test_a_used_directory_is_refused_before_any_call(tmp_path: Path) -> No
         ({"repeats": 0}, "repeats"),
         ({"repeat": 2}, "Did you mean 'repeats'"),
         ({"max_concurrent": "many"}, "max_concurrent"),
+        ({"strict": True}, "unknown setting of run_evaluation 'strict'"),
+        ({"max_unscored": 3}, "'max_unscored'"),
+        ({"params": {"x": 1}}, "'params'"),
+        ({"name": "other"}, "'name'"),
     ],
 )
 async def test_a_wrong_setting_is_a_config_error_before_any_call(
