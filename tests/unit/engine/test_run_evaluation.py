@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pytest_nel.core.errors import ConfigError, EndpointRefused, InfraError, RunStopped
-from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveResult
+from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveResult, VerifyResult
 from pytest_nel.engine.run import run_evaluation
 from pytest_nel.http.client import ModelClient
 from pytest_nel.records.record import StepRecord
-from pytest_nel.reports.summary import summary_lines
+from pytest_nel.reports.summary import note_lines, summary_lines
 from pytest_nel.solvers.simple import SimpleSolver
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 from tests.unit.engine.parts import Doubles, Says, Sums, attempted, forty_two, lines, sums
@@ -216,6 +216,44 @@ async def test_a_few_failures_far_ahead_of_a_slow_scorer_stop_nothing(tmp_path: 
 
     assert bundle["complete"] is True
     assert (bundle["n_scored"], bundle["n_unscored"]) == (360, 40)
+
+
+class Slow(Doubles):
+    """Never answers problem 0; then, after the others, stops the run."""
+
+    async def solve(self, seed: Any, sandbox: Any) -> SolveResult:
+        if seed.attempt.problem_idx == 0:
+            await asyncio.sleep(60)
+        if seed.attempt.problem_idx == 3:
+            await asyncio.sleep(0.1)
+            msg = "HTTP 401: enough"
+            raise EndpointRefused(msg)
+        return await super().solve(seed, sandbox)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+async def test_a_stopped_run_says_whether_it_left_out_the_slow_ones(
+    tmp_path: Path, *, plain: bool
+) -> None:
+    def same(response: str, expected: str) -> VerifyResult:
+        return VerifyResult(float(response == expected), response)
+
+    judged_as_they_come = Sums(same)
+    judged_in_order = sums(lambda sample: same(sample.response, sample.target))
+
+    with pytest.raises(RunStopped, match="401"):
+        await run_evaluation(
+            judged_in_order if plain else judged_as_they_come,
+            Slow(),
+            tmp_path / "run",
+            shuffle_seed=None,
+        )
+
+    (path,) = (tmp_path / "run" / "sums").glob("eval-*.json")
+    bundle = json.loads(path.read_text())
+    said = [line.text for line in note_lines(bundle, []) if "over-represented" in line.text]
+    assert (bundle["n_scored"], bundle["n_overtaken"]) == ((0, 0) if plain else (2, 1))
+    assert bool(said) is not plain
 
 
 async def test_cancelling_the_call_ends_the_run(tmp_path: Path) -> None:
