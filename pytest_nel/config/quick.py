@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from pytest_nel.config.interpolate import escape
+from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import Protocol
 
@@ -16,7 +17,6 @@ _PATHS: Mapping[Protocol, str] = {
     "completions": "/completions",
 }
 _SOLVERS: Mapping[Protocol, str] = {"chat_completions": "simple", "completions": "completion"}
-_KEY_PARAMETERS = {"access_token", "api-key", "api_key", "apikey", "key", "token"}
 _BENCHMARK_FILE = re.compile(r"(?P<file>.+\.py)(?P<name>:.+)?")
 
 
@@ -104,18 +104,19 @@ def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
     Raises:
         ConfigError: It is no http(s) URL, carries a key, or is at odds with the protocol.
     """
-    parts = urlsplit(url.strip())
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        hidden = "something that carries a password" if "@" in url else repr(url)
-        msg = f"model URL: expected http(s)://…, got {hidden}"
-        raise ConfigError(msg)
-    keys = sorted({name for name, _ in parse_qsl(parts.query)} & _KEY_PARAMETERS)
-    if parts.username is not None or keys:
-        what = f"query parameter {keys[0]!r}" if keys else "user name or password"
+    try:
+        parts = split_url(url.strip())
+    except ValueError as error:
+        msg = f"model URL: {error}"
+        raise ConfigError(msg) from None
+    if what := secret_in(parts):
         msg = (
             f"model URL: the {what} would be written to the run directory; export the key and "
             "name the variable with --nel-api-key-env"
         )
+        raise ConfigError(msg)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        msg = f"model URL: expected http(s)://…, got {url!r}"
         raise ConfigError(msg)
     wanted = _known_protocol(protocol)
     path = parts.path.rstrip("/")

@@ -55,7 +55,8 @@ class BenchmarkConfig(Model):
         max_concurrent: Requests in flight (C).
         window: Attempts solved or in flight but not yet reported (W); null means
             max(16·C, 1024).
-        timeout: Seconds for one attempt in all, retries included.
+        timeout: Seconds to solve one attempt in all, retries included, and as many to judge it
+            by an async scorer or a class; a plain scorer cannot be ended from outside.
         shuffle_seed: Order of the problems; null means the dataset's order.
         max_system_retries: Tries of an attempt whose machinery failed.
         max_unscored: How many attempts may lack a score before the run counts as incomplete.

@@ -56,7 +56,10 @@ class InfraError(NelError):
         kind: The failure category written into the record.
         retryable: Whether asking again within this run may help. Our own HTTP client has
             already retried what it could, so it raises with ``retryable=False``.
+        requests: How many HTTP requests were made in vain, where that is known.
     """
+
+    requests: int = 0
 
     def __init__(
         self, message: str, *, kind: FailureKind = FailureKind.INFRA, retryable: bool = True

@@ -10,7 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, RunStopped, ScorerError
+from pytest_nel.core.errors import (
+    FailureKind,
+    GracefulError,
+    InfraError,
+    JournalError,
+    ScorerError,
+)
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
@@ -67,6 +73,7 @@ class AttemptRunner:
         self.journal.started(key)
         solved = await self._solve(key)
         self.journal.solved(solved)
+        self.guard.solved(None if solved.graceful else solved.failure, solved.error)
         scored = without_scorer(solved, self.plan.environment.pass_at)
         if scored is None and self.plan.environment.judges_now:
             return solved
@@ -85,7 +92,9 @@ class AttemptRunner:
             judged = returned if environment.checks_results else self._checked(pending, returned)
         except InfraError as error:
             return self._keep(pending, _no_score(error, began))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's scorer: anything
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # Ctrl-C reaches whoever waits
+        except BaseException as error:  # noqa: BLE001 - a user's scorer: pytest.skip(), sys.exit()
             return self._keep(pending, _no_score(self._verify_failed(pending, error), began))
         return self._keep(pending, _judged(pending, judged, environment.pass_at, began))
 
@@ -102,16 +111,15 @@ class AttemptRunner:
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
         self.journal.scored(solved.key, scored)
-        self.guard.note(scored.failure if scored.reward is None else None, scored.error)
+        if solved.failure is None:
+            self.guard.judged(scored.failure if scored.reward is None else None, scored.error)
         return StepRecord(solved, scored)
 
     async def _solve(self, key: AttemptKey) -> Solved:
         began, clock = time.time(), time.perf_counter()
-        environment = self.plan.environment
         solved = Solved(key, str(key.problem_idx), started=began)
         try:
-            solved.problem_id = environment.problem_id(key.problem_idx)
-            seed = await _user(environment.seed(key.problem_idx))
+            seed = await _user(self._seed, solved)
         except Exception as error:  # noqa: BLE001 - a user's environment may raise anything
             return _failed(solved, FailureKind.SYSTEM, f"seed failed: {_says(error)}")
         if (fault := _not_a(SeedResult, seed)) is not None:
@@ -127,6 +135,11 @@ class AttemptRunner:
         await self._ask(seed, solved)
         solved.solve_ms = (time.perf_counter() - began_solving) * 1000
         return solved
+
+    async def _seed(self, solved: Solved) -> SeedResult:
+        environment, problem = self.plan.environment, solved.key.problem_idx
+        solved.problem_id = environment.problem_id(problem)
+        return await environment.seed(problem)
 
     async def _ask(self, seed: SeedResult, solved: Solved) -> None:
         limit = self.plan.config.timeout
@@ -145,17 +158,18 @@ class AttemptRunner:
         last = self.plan.config.max_system_retries
         while True:
             try:
-                _answered(solved, await _user(self.solver.solve(seed, _NO_SANDBOX)))
+                _answered(solved, await _user(self.solver.solve, seed, _NO_SANDBOX))
             except GracefulError as error:
                 solved.graceful = True
                 _failed(solved, FailureKind.MODEL_ERROR, _says(error))
             except InfraError as error:
+                solved.requests += error.requests
                 if error.retryable and solved.tries < last:
                     await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (solved.tries - 1)))
                     solved.tries += 1
                     continue
                 _failed(solved, error.kind, str(error))
-            except (TimeoutError, RunStopped):
+            except (TimeoutError, JournalError):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
                 _failed(solved, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
@@ -170,7 +184,7 @@ class AttemptRunner:
         try:
             async with deadline:
                 returned = await _user(
-                    environment.verify(solved.response, solved.expected, None, **facts)
+                    environment.verify, solved.response, solved.expected, None, **facts
                 )
             judged = self._checked(solved, returned)
         except InfraError as error:
@@ -183,19 +197,26 @@ class AttemptRunner:
         return _judged(solved, judged, environment.pass_at, began)
 
 
-async def _user(call: Awaitable[T]) -> T:
-    """Await a user's code; what would take the loop down with it becomes an ordinary error."""
+async def _user(call: Callable[..., Awaitable[T]], *args: Any, **named: Any) -> T:
+    """Await a user's code; what would end the worker or the loop becomes an ordinary error.
+
+    Any: whatever the user's function takes.
+    """
     try:
-        return await call
-    except SystemExit as error:
-        msg = f"it called sys.exit({error.code!r})"
-        raise UserCodeEnded(msg) from error
+        return await call(*args, **named)
+    except (Exception, GeneratorExit):  # the latter: our own coroutine is being closed
+        raise
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise  # we cancel it: a deadline, or the end of the run
         msg = "it was cancelled, and not by pytest-nel"
         raise UserCodeEnded(msg) from error
+    except SystemExit as error:
+        msg = f"it called sys.exit({error.code!r})"
+        raise UserCodeEnded(msg) from error
+    except BaseException as error:  # pytest.skip(), a BaseExceptionGroup
+        raise UserCodeEnded(_says(error)) from error
 
 
 def _is_plain(seed: SeedResult) -> bool:

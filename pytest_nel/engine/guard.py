@@ -19,27 +19,40 @@ class StopReason:
 
 
 class Guard:
-    """Counts attempts without a score; after too many in a row, or one refusal, says stop."""
+    """After too many attempts in a row without a score, or one refusal, says stop.
+
+    Answers and judgements are counted apart: solving ends on the loop, far ahead of a plain
+    scorer in the asker's thread, so failures of one would else seem to follow each other when
+    successes of the other merely come later. Each count has one thread that writes it.
+    """
 
     def __init__(self, max_consecutive: int) -> None:
         self._max = max_consecutive
-        self._row = 0
+        self._unsolved = 0
+        self._unjudged = 0
         self.reason: StopReason | None = None
 
     def give_up(self, text: str) -> None:
         """Say stop for a reason that is no attempt's; the first reason stands."""
         self.reason = self.reason or StopReason(text, fatal=False)
 
-    def note(self, failure: str | None, error: str | None) -> None:
-        """Count one finished attempt; ``failure`` is None when it has a score."""
-        if failure is None:
-            self._row = 0
-            return
-        self._row += 1
+    def solved(self, failure: str | None, error: str | None) -> None:
+        """Count the end of solving one attempt; ``failure`` is None when there is an answer."""
+        self._unsolved = 0 if failure is None else self._unsolved + 1
+        if failure is not None:
+            self._consider(self._unsolved, failure, error)
+
+    def judged(self, failure: str | None, error: str | None) -> None:
+        """Count the judgement of one answer; ``failure`` is None when it has a score."""
+        self._unjudged = 0 if failure is None else self._unjudged + 1
+        if failure is not None:
+            self._consider(self._unjudged, failure, error)
+
+    def _consider(self, row: int, failure: str, error: str | None) -> None:
         if self.reason is not None:
             return
         if failure == FailureKind.AUTH:
             self.reason = StopReason(error or "the endpoint refused the request", fatal=True)
-        elif self._row >= self._max:
-            text = f"{self._row} attempts in a row have no score; the last: {error}"
+        elif row >= self._max:
+            text = f"{row} attempts in a row have no score; the last: {error}"
             self.reason = StopReason(text, fatal=False)

@@ -199,5 +199,8 @@ class LookAhead(Generic[K, T]):
             if task is not None and task.cancelling():
                 raise
             return _Raised(error)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001
+        except GeneratorExit as error:  # the loop has gone; should somebody ask, they hear of it
+            self._done[position] = _Raised(error)
+            raise
+        except BaseException as error:  # noqa: BLE001
             return _Raised(error)  # a bug or a user's sys.exit() fails its asker, not the loop

@@ -23,7 +23,7 @@ class LoopThread:
         if self.loop is None:
             self.loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
-                target=self.loop.run_forever, name=self._name, daemon=True
+                target=_run, args=(self.loop,), name=self._name, daemon=True
             )
             self._thread.start()
         return self.loop
@@ -48,6 +48,16 @@ class LoopThread:
         thread.join(5)
         if not thread.is_alive():
             loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run until stopped; asyncio lets a task's sys.exit() end the loop, and others wait on it."""
+    while True:
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):  # whoever awaits that task is told by the task
+            continue
+        return
 
 
 async def _drain() -> None:

@@ -70,8 +70,9 @@ def make_plan(
     """Decide which problems are attempted and in which order.
 
     The order is that of ``random.Random(shuffle_seed)`` over all positions, cut to
-    ``max_problems``: raising the limit only adds problems, and what an interrupted run has
-    measured is a fair sample.
+    ``max_problems``: raising the limit only adds problems. What an interrupted run has judged in
+    this order (as plain scorers do) is a fair sample; judged as answers came in (async scorers,
+    environments written as a class), it holds more of the quick ones, and the summary says so.
 
     Raises:
         DataError: There is no problem to attempt.

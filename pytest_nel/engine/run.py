@@ -12,6 +12,7 @@ from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, RunStopped
 from pytest_nel.core.protocols import EvalEnvironment, Solver
+from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
@@ -20,6 +21,16 @@ from pytest_nel.engine.session import Engine
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.records.files import derive, utc_now, write_plan
 from pytest_nel.records.record import StepRecord
+
+SETTINGS = (
+    "repeats",
+    "max_problems",
+    "max_concurrent",
+    "window",
+    "timeout",
+    "shuffle_seed",
+    "max_system_retries",
+)
 
 
 async def run_evaluation(
@@ -41,7 +52,8 @@ async def run_evaluation(
         output_dir: A new or empty directory for this run.
         on_record: Called with each record, in the order of the plan, in another thread.
         settings: Fields of a suite's benchmark entry: repeats, max_problems, max_concurrent,
-            window, timeout, shuffle_seed, max_system_retries.
+            window, timeout, shuffle_seed, max_system_retries. The others say what becomes of
+            the result, and that is for the caller to say.
 
     Returns:
         The bundle, as written to ``eval-*.json``.
@@ -72,9 +84,13 @@ class _Run:
     def measure(
         self, benchmark: Benchmark | EvalEnvironment, solver: Solver, settings: JsonObject
     ) -> JsonObject:
+        for name in settings:
+            if name not in SETTINGS:
+                error = unknown("setting of run_evaluation", name, list(SETTINGS))
+                raise error
         refuse_used(self.directory)
         environment = _environment(benchmark)
-        given = {"solver": PluginSpec(type="custom"), **settings, "name": environment.name}
+        given = {**settings, "solver": PluginSpec(type="custom"), "name": environment.name}
         config: BenchmarkConfig = validated(BenchmarkConfig, given, "run_evaluation")
         facts: JsonObject = {"run_id": self.directory.name, "timestamp": utc_now()}
         engine = Engine(self.directory, Parts({}, log_dir=self.directory / "logs"), meta=facts)

@@ -116,8 +116,8 @@ class Parts:
         return built
 
     def open(self, loop: LoopThread, solver: object) -> None:
-        """Open a part that has resources on the loop; it is closed with the others."""
-        if isinstance(solver, Opens):
+        """Open a part that has resources on the loop, once; it is closed with the others."""
+        if isinstance(solver, Opens) and not any(part is solver for part in self._opened):
             loop.call(solver.open())
             self._opened.append(solver)
 

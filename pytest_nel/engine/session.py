@@ -48,18 +48,31 @@ class Engine:
         self.loop = LoopThread()
         self.guard = Guard(max_consecutive)
         self._runners: dict[str, AttemptRunner] = {}
+        self._at_once: dict[str, int] = {}
+        self._rooms: dict[str, asyncio.Semaphore] = {}
         self._ahead: LookAhead[AttemptKey, Solved | StepRecord] | None = None
 
-    def add(self, plan: BenchmarkPlan, solver: Solver) -> None:
-        """Make a benchmark known; opens the solver and the benchmark's journal."""
+    def add(self, plan: BenchmarkPlan, solver: Solver, *, at_once: int | None = None) -> None:
+        """Make a benchmark known; opens the solver and the benchmark's journal.
+
+        Args:
+            plan: The benchmark.
+            solver: Answers it.
+            at_once: Attempts of it that may run at once; None leaves it to ``limit`` of start.
+        """
         self.parts.open(self.loop, solver)
         self.loop.call(plan.environment.prepare())
         path = self._run_dir / plan.id / "journal" / f"{self._writer}.jsonl"
         journal = JournalWriter(path, self._meta | {"benchmark": plan.id})
         self._runners[plan.id] = AttemptRunner(plan, solver, journal, self.guard)
+        if at_once is not None:
+            self._at_once[plan.id] = at_once
 
     def start(self, order: Sequence[AttemptKey], *, limit: int, window: int) -> None:
         """Begin with the first of ``order``; ``limit`` attempts run at once."""
+        self._rooms = {
+            name: asyncio.Semaphore(room) for name, room in self._at_once.items() if room < limit
+        }
         self._ahead = LookAhead(order, self._attempt, limit=limit, window=window)
         self.loop.call(self._ahead.open())
 
@@ -125,14 +138,23 @@ class Engine:
 
     async def _attempt(self, key: AttemptKey) -> Solved | StepRecord:
         runner = self._runners[key.benchmark]
+        room = self._rooms.get(key.benchmark)
         try:
-            return await runner.attempt(key)
+            if room is None:
+                return await runner.attempt(key)
+            async with room:  # outside the attempt: this wait is not on its clock
+                self._check_stopped()
+                return await runner.attempt(key)
         except JournalError as error:
             self.guard.give_up(str(error))
             raise
         finally:
             self._heed_guard()  # now: nobody waits for what cannot help
             asyncio.get_running_loop().call_soon(self._flush, runner.journal)
+
+    def _check_stopped(self) -> None:
+        if self._ahead is not None and self._ahead.stopped is not None:
+            raise RunStopped(self._ahead.stopped)
 
     def _flush(self, journal: JournalWriter) -> None:
         try:

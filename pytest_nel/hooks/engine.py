@@ -67,10 +67,13 @@ def _begin(run: Run, item: pytest.Item) -> None:
     solvers = [_checked(run, *pair) for pair in zip(benches, found, strict=True)]
     run.directory.mkdir(parents=True, exist_ok=True)  # only now: no folder for what cannot begin
     write_snapshot(run)
+    most = 1
     for bench, solver in zip(benches, solvers, strict=True):
         write_plan(run.directory / bench.plan.id, _plan_json(run, bench, solver))
-        engine.add(bench.plan, solver)
-    limit, window = limits(run, benches)
+        room = at_once(run, bench, solver)
+        engine.add(bench.plan, solver, at_once=room)
+        most = max(most, room)
+    limit, window = limits(run, benches, most)
     engine.start(run.order, limit=limit, window=window)
 
 
@@ -156,25 +159,33 @@ def _share(run: Run) -> tuple[int, int]:
     return (run.worker.shard, run.worker.shards) if run.worker else (0, 1)
 
 
-def limits(run: Run, benches: Sequence[BenchmarkRun]) -> tuple[int, int]:
-    """(attempts at once, window) of this process.
+def at_once(run: Run, bench: BenchmarkRun, solver: Solver) -> int:
+    """How many attempts of a benchmark may run at once in this process.
 
-    Twice C at once: an attempt that waits before a retry must not keep a request from being
-    sent; the endpoint's own limit still holds C. A solver that a fixture brings has no such
-    limit: there the attempts themselves are held to C.
+    Twice what the client of its service sends at once: an attempt that waits before a retry must
+    not keep a request from being sent, and more would only queue for the client while the
+    benchmark's ``timeout`` runs. Where the client does not hold C by itself (another benchmark
+    wants more of it, or a fixture brings the solver), the attempts themselves are held to C.
     """
+    share = share_of(bench.plan.config.max_concurrent, *_share(run))
+    if solver is not run.solvers or bench.service is None or run.parts is None:
+        return share
+    ceiling = run.parts.client(bench.service).limiter.ceiling
+    return share if share < ceiling else 2 * ceiling
+
+
+def limits(run: Run, benches: Sequence[BenchmarkRun], most: int) -> tuple[int, int]:
+    """(attempts at once, window) of this process; ``most`` is the largest :func:`at_once`."""
     index, shards = _share(run)
-    concurrent = max(share_of(bench.plan.config.max_concurrent, index, shards) for bench in benches)
     stops_early = bool(run.config.getoption("maxfail")) or bool(
         run.config.getoption("stepwise", default=False)
     )
     wanted = [bench.plan.config.window for bench in benches]
     if stops_early and not any(wanted):
-        window = concurrent
+        window = max(share_of(bench.plan.config.max_concurrent, index, shards) for bench in benches)
     else:
         window = max(math.ceil(bench.plan.window / shards) for bench in benches)
-    ours = all(bench.service is not None for bench in benches)
-    return min(2 * concurrent if ours else concurrent, max(window, 1)), window
+    return min(most, max(window, 1)), window
 
 
 def told_to_stop(run: Run) -> bool:

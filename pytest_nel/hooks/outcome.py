@@ -70,7 +70,7 @@ def facts(record: StepRecord, benchmark: str) -> dict[str, Any]:
         "outcome": str(scored.outcome),
         "reward": None if scored.reward is None else float(scored.reward),
         "tokens": record.tokens,
-        "retries": max(0, int((solved.model or {}).get("requests") or 1) - 1),
+        "retries": record.retries,
         "failure": scored.failure,
         "error": None if scored.error is None else showable(scored.error, 300),
     }

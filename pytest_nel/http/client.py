@@ -20,11 +20,10 @@ from pytest_nel.http import faults
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.openai import BadReply, parse_reply, request_body
 from pytest_nel.http.retry import Fault, Retry
+from pytest_nel.http.secret import Secret
 from pytest_nel.http.transport import make_http_client
 
 DEFAULT_CONCURRENT = 32
-_KEY_SHOWN = "[API key]"
-_REAL_KEY = 16
 
 
 @dataclass(slots=True)
@@ -86,6 +85,7 @@ class ModelClient:
         self._url = _checked_url(endpoint)
         self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
         self._key = _checked_key(endpoint)
+        self._secret = Secret(self._key)
         self._retry = retry or Retry(attempts=endpoint.max_retries + 1)
         self._clock = clock
         self._sleep = sleep
@@ -195,12 +195,11 @@ class ModelClient:
         elapsed = response.extensions.get("nel_elapsed", time.perf_counter() - begin)
         try:
             reply = parse_reply(
-                self._clean(response.content),
-                response.headers.get("content-type", "").lower(),
-                sent,
+                response.content, response.headers.get("content-type", "").lower(), sent
             )
         except BadReply as exc:
             return faults.of_bad_reply(exc, response, self._clock())
+        reply = self._secret.out_of_reply(reply, response.content)
         return replace(reply, latency_ms=elapsed * 1000.0)
 
     async def _send(self, body: bytes) -> httpx.Response:
@@ -223,9 +222,11 @@ class ModelClient:
             self.limiter.throttled(told)
         seconds = self._retry.pause(fault, made)
         if seconds is None:
-            raise self._failure(fault, made)
+            failure = self._failure(fault, made)
+            failure.requests = made
+            raise failure
         stats.retries += 1
-        stats.last_retry_reason = self._redacted(str(fault))
+        stats.last_retry_reason = self._secret.out_of_text(str(fault))
         stats.waiting_retry += 1
         try:
             await self._sleep(seconds)
@@ -233,7 +234,7 @@ class ModelClient:
             stats.waiting_retry -= 1
 
     def _failure(self, fault: Fault, made: int) -> InfraError:
-        name, what = self.endpoint.name, self._redacted(str(fault))
+        name, what = self.endpoint.name, self._secret.out_of_text(str(fault))
         if fault.status in faults.REFUSED:
             return EndpointRefused(
                 f"service {name!r}: {what} (from {self._shown_url}). Check {self._advice(fault)}."
@@ -259,22 +260,6 @@ class ModelClient:
         self.stats.prompt_tokens += reply.prompt_tokens or 0
         self.stats.completion_tokens += reply.completion_tokens or 0
         return reply if made == 1 else replace(reply, requests=made)
-
-    def _redacted(self, text: str) -> str:
-        """The text without the key, and without a beginning of it where the text was cut."""
-        if not self._key:
-            return text
-        text = text.replace(self._key, _KEY_SHOWN)
-        for length in range(len(self._key) - 1, 3, -1):
-            if text.endswith(self._key[:length]):
-                return text[:-length] + _KEY_SHOWN
-        return text
-
-    def _clean(self, body: bytes) -> bytes:
-        """A reply is recorded: one that echoes the request must not carry the key along."""
-        if len(self._key) < _REAL_KEY:  # EMPTY, none, test: words that an answer may hold
-            return body
-        return body.replace(self._key.encode(), _KEY_SHOWN.encode())
 
     def _prepare(self, http: httpx.AsyncClient) -> None:
         """Let httpx merge its client's headers, cookies and URL once, for all requests."""

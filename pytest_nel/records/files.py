@@ -91,7 +91,7 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
             tally.add(solved, scored)
             results.write(dumps(result_row(solved, scored)) + "\n")
             trajectories.write(dumps(trajectory_row(solved, scored)) + "\n")
-    result = bundle(tally, plan, run)
+    result = bundle(tally, plan, run) | {"n_overtaken": index.overtaken()}
     _write_json(directory / "runtime_stats.json", runtime(tally))
     analysis = directory / "failure_analysis.json"
     if tally.failures:

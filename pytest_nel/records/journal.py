@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,11 +142,15 @@ class Entry:
         solved: What the model did; the one that ``scored`` judges where there is a judgement.
         scored: The newest judgement.
         again: A later solution that nobody has judged yet; it never hides a finished attempt.
+        begun: The file whose writer began it last.
+        rewarded: Whether the newest judgement has a reward.
     """
 
     solved: tuple[int, int, int] | None = None
     scored: tuple[int, int, int] | None = None
     again: tuple[int, int, int] | None = None
+    begun: int | None = None
+    rewarded: bool = False
 
 
 @dataclass(slots=True)
@@ -154,7 +159,7 @@ class JournalIndex:
 
     Attributes:
         paths: The files, in name order.
-        entries: Newest facts of each attempt.
+        entries: Newest facts of each attempt, as they were begun.
         problems: One line per unreadable place: file, line, why.
         metas: The meta objects found.
         tries: Lines ``started``, all writers together.
@@ -165,6 +170,22 @@ class JournalIndex:
     problems: list[str] = field(default_factory=list)
     metas: list[JsonObject] = field(default_factory=list)
     tries: int = 0
+
+    def overtaken(self) -> int:
+        """Attempts without a judgement that were begun before one with a reward.
+
+        Only a run that was stopped has any; they are those that took longest.
+        """
+        waiting: Counter[int] = Counter()
+        found = 0
+        for entry in self.entries.values():
+            if entry.begun is None:
+                continue
+            if entry.scored is None:
+                waiting[entry.begun] += 1
+            elif entry.rewarded:
+                found += waiting.pop(entry.begun, 0)
+        return found
 
     def rows(self, order: Iterator[tuple[int, int]]) -> Iterator[tuple[JsonObject, JsonObject]]:
         """Yield (solved, scored) of every judged attempt in ``order``."""
@@ -245,6 +266,7 @@ def _enter(row: JsonObject, place: tuple[int, int, int], index: JournalIndex) ->
     key = (int(row["problem_idx"]), int(row["repeat"]))
     if kind == "started":
         index.tries += 1
+        index.entries.setdefault(key, Entry()).begun = place[0]
         return
     if kind == "solved":
         entry = index.entries.setdefault(key, Entry())
@@ -256,6 +278,7 @@ def _enter(row: JsonObject, place: tuple[int, int, int], index: JournalIndex) ->
         _check_judgement(row)
         entry = index.entries.setdefault(key, Entry())
         entry.solved, entry.scored, entry.again = entry.again or entry.solved, place, None
+        entry.rewarded = row["outcome"] != "unscored"
     else:
         msg = f"unknown _type {kind!r}"
         raise ValueError(msg)

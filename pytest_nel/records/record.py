@@ -59,6 +59,7 @@ class Solved:
         seed_ms: Milliseconds to make the prompt.
         solve_ms: Milliseconds from the solver's start to its end, waits included.
         tries: How often the attempt was made in this run because the machinery failed.
+        requests: HTTP requests that brought no answer; those of an answer are in ``model``.
     """
 
     key: AttemptKey
@@ -82,6 +83,12 @@ class Solved:
     seed_ms: float = 0.0
     solve_ms: float = 0.0
     tries: int = 1
+    requests: int = 0
+
+    @property
+    def all_requests(self) -> int:
+        """HTTP requests made, in vain or not, as far as they are known."""
+        return self.requests + (_count((self.model or {}).get("requests")) or 0)
 
     def as_json(self) -> JsonObject:
         """The journal's ``solved`` object; empty fields are left out."""
@@ -112,6 +119,7 @@ class Solved:
             "tries": self.tries,
         }
         row.update(model)
+        row["requests"] = self.all_requests or None
         row["has_model"] = self.model is not None
         return {key: value for key, value in row.items() if value not in (None, (), {}, [], "")}
 
@@ -195,6 +203,11 @@ class StepRecord:
     def latency_ms(self) -> float | None:
         """Of the successful request, None when there was none."""
         return (self.solved.model or {}).get("latency_ms")
+
+    @property
+    def retries(self) -> int:
+        """HTTP requests that repeated another."""
+        return max(0, self.solved.all_requests - 1)
 
     @property
     def truncated(self) -> bool:

@@ -80,7 +80,10 @@ class Tally:
             self.categories[str(category)].append(reward)
 
     def _model(self, solved: Mapping[str, Any]) -> None:
+        self.retries += max(0, int(solved.get("requests") or 1) - 1)
         if not solved.get("has_model"):
+            answered = not solved.get("error_kind")  # by a solver that says nothing of its model
+            self.tokens_unknown += answered
             return
         self.models[str(solved.get("model", ""))] += 1
         self.finish_reasons[str(solved.get("finish_reason") or "none")] += 1
@@ -94,7 +97,6 @@ class Tally:
             self.tokens_unknown += 1
         else:
             self.tokens += tokens
-        self.retries += max(0, int(solved.get("requests") or 1) - 1)
         sampling = solved.get("sampling") or {}
         if sampling not in self.sampling and len(self.sampling) < _EXEMPLARS:
             self.sampling.append(dict(sampling))

@@ -85,6 +85,12 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
     attempted, planned = bundle["n_attempted"], bundle["n_planned"]
     if attempted < planned:
         lines.append(Line(f"{name}: evaluated {attempted:,} of {planned:,}", {"yellow": True}))
+    if overtaken := bundle.get("n_overtaken", 0):
+        text = (
+            f"{name}: stopped early: quick answers are over-represented "
+            f"({overtaken:,} that took longer have no score)"
+        )
+        lines.append(Line(text, {"yellow": True}))
     categories = bundle["benchmark"]["scores"]["failures"]["categories"]
     unscored = bundle["n_unscored"]
     if unscored:

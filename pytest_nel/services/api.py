@@ -3,16 +3,16 @@
 import re
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
 from pytest_nel.config.schema import Generation, Model
+from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.types import Endpoint, Protocol
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_SECRETS = {"access_token", "api-key", "api_key", "apikey", "key", "token"}
 _BY_PATH = {
     "/chat/completions": "chat_completions",  # before its own suffix
     "/completions": "completions",
@@ -64,9 +64,8 @@ class ApiService:
         @field_validator("url")
         @classmethod
         def _full_url(cls, url: str) -> str:
-            parts = urlsplit(url)
-            named = {name.lower() for name, _ in parse_qsl(parts.query)}
-            if parts.username or parts.password or named & _SECRETS:
+            parts = split_url(url)
+            if secret_in(parts):
                 msg = (
                     "expected a URL without credentials, which would be written to the run "
                     "directory: use api_key: ${NAME}"

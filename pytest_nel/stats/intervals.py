@@ -84,8 +84,8 @@ def student_t(values: Sequence[float], confidence: float = 0.95) -> Interval | N
     """Student's t interval for the mean of per-problem means, clipped to [0, 1].
 
     Where the values do not differ (or there is one), their spread says nothing: then it is
-    Wilson's interval with as many observations as there are problems, which is the widest that
-    rewards in [0, 1] with this mean allow, so the width is never zero.
+    Wilson's interval (and called so) with as many observations as there are problems, which is
+    the widest that rewards in [0, 1] with this mean allow, so the width is never zero.
 
     Raises:
         ValueError: A value is not in [0, 1].
@@ -100,7 +100,7 @@ def student_t(values: Sequence[float], confidence: float = 0.95) -> Interval | N
     mean = math.fsum(values) / n
     spread = _variance(values, mean)
     if spread <= 0.0:
-        return _score_interval(mean, n, confidence, "student_t")
+        return _score_interval(mean, n, confidence, "wilson")
     half = _t_quantile(n - 1, confidence) * math.sqrt(spread / n)
     low, high = max(0.0, mean - half), min(1.0, mean + half)
     return Interval(low, high, "student_t", confidence)

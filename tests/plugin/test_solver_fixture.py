@@ -135,6 +135,30 @@ def nel_solver():
     assert (nel.folder / "closed.txt").read_text() == "closed True\n"
 
 
+def test_a_solver_of_two_benchmarks_is_opened_and_closed_once(nel: Nel) -> None:
+    nel.bench(rows("7"), file="bench_a.py", name="a")
+    nel.bench(rows("7"), file="bench_b.py", name="b")
+    text = FIXED.format(text="7").replace(
+        "    async def solve",
+        """    def __eq__(self, other):
+        return True  # what is equal need not be the same
+
+    async def open(self):
+        print("OPENED")
+
+    async def close(self):
+        print("CLOSED")
+
+    async def solve""",
+    )
+    nel.write("conftest.py", text)
+
+    ended = nel.run("-s", model=False)
+
+    assert ended.code == 0, ended.text
+    assert (ended.out.count("OPENED"), ended.out.count("CLOSED")) == (1, 1)
+
+
 def test_a_fixture_is_torn_down_once_at_the_end(nel: Nel) -> None:
     nel.bench(rows("7"), file="bench_a.py", name="a")
     nel.bench(rows("7"), file="bench_b.py", name="b")
@@ -212,3 +236,38 @@ def test_a_skipped_fixture_is_no_measurement(nel: Nel) -> None:
 
     assert ended.code == 7, ended.text
     assert "fixture nel_solver was skipped: no tools here" in ended.out
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        'pytest.skip("not today")',
+        'pytest.fail("not today")',
+        'raise BaseExceptionGroup("not today", [SystemExit(1)])',
+    ],
+)
+def test_a_solver_that_skips_or_fails_leaves_attempts_without_a_score(nel: Nel, end: str) -> None:
+    nel.bench(rows("7", "8"))
+    nel.write(
+        "conftest.py", FIXED.format(text="7").replace("return SolveResult(response=self.text)", end)
+    )
+
+    ended = nel.run("bench_sums.py", model=False, timeout=30)
+
+    assert ended.code == 7, ended.text
+    assert "not today" in ended.out
+    assert list(ended.outcomes().values()) == ["unscored", "unscored"]
+
+
+def test_a_scorer_that_skips_leaves_the_attempt_without_a_score(nel: Nel) -> None:
+    nel.bench(rows("7", "crash"))
+    bench = nel.folder / "bench_sums.py"
+    text = bench.read_text().replace(
+        'raise RuntimeError("the scorer broke")', 'import pytest; pytest.skip("not today")'
+    )
+    bench.write_text(text)
+
+    ended = nel.run("bench_sums.py")
+
+    assert ended.code == 7, ended.text
+    assert sorted(ended.outcomes().values()) == ["correct", "unscored"]

@@ -39,7 +39,17 @@ def test_something_that_is_no_http_url_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://u:s3cret@h/v1", "http://h/v1?api_key=s3cret", "ftp://u:s3cret@h"]
+    "url",
+    [
+        "http://u:s3cret@h/v1",
+        "http://h/v1?api_key=s3cret",
+        "http://h/v1?API_KEY=s3cret",
+        "http://h/v1#token=s3cret",
+        "h/v1?api_key=s3cret",
+        "ftp://u:s3cret@h",
+        "u:s3cret@h/v1",
+        "http://u:s3cret@[::1/v1",
+    ],
 )
 def test_a_url_that_carries_a_secret_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(ConfigError) as caught:

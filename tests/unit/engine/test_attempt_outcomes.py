@@ -138,26 +138,6 @@ async def test_a_refusing_endpoint_ends_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raised", "said"),
-    [
-        (ValueError("bug"), "ValueError: bug"),
-        (SystemExit(3), "sys.exit(3)"),
-        (asyncio.CancelledError(), "cancelled, and not by pytest-nel"),
-        (TimeoutError("own"), "TimeoutError: own"),
-        (RecursionError("deep"), "RecursionError: deep"),
-    ],
-    ids=repr,
-)
-async def test_whatever_a_solver_raises_is_recorded(
-    tmp_path: Path, raised: BaseException, said: str
-) -> None:
-    record = await attempted(tmp_path, Says(raised))
-
-    assert (record.scored.outcome, record.scored.failure) == ("unscored", "system")
-    assert said in str(record.scored.error)
-
-
-@pytest.mark.parametrize(
     ("returned", "said"),
     [
         (42, "must return a SolveResult, got int"),
@@ -289,25 +269,6 @@ async def test_plain_and_async_scorers_and_classes_say_the_same(
 
     facts = {(r.scored.outcome, r.scored.reward, r.scored.extracted) for r in records}
     assert len(facts) == 1
-
-
-@pytest.mark.parametrize("raised", [KeyError("gone"), SystemExit(2), InfraError("down")], ids=repr)
-async def test_whatever_a_verifier_raises_is_recorded(
-    tmp_path: Path, raised: BaseException
-) -> None:
-    def fails(*_: object) -> VerifyResult:
-        raise raised
-
-    async def afails(_: ScorerInput) -> bool:
-        raise raised
-
-    ways: list[Any] = [sums(fails), sums(afails), Sums(fails)]
-    records = [
-        await attempted(tmp_path / str(number), Says("0"), way) for number, way in enumerate(ways)
-    ]
-
-    assert {record.scored.outcome for record in records} == {"unscored"}
-    assert {record.scored.reward for record in records} == {None}
 
 
 async def test_a_class_that_judges_in_the_callers_thread_is_held_to_the_same_rules(

@@ -241,3 +241,26 @@ def test_waiting_calls_the_tick(loop: LoopThread) -> None:
     loop.call(ahead.close())
 
     assert ticks
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [pytest.skip.Exception("x"), BaseExceptionGroup("x", [SystemExit(1)]), GeneratorExit()],
+    ids=repr,
+)
+def test_whatever_ends_an_attempt_is_handed_to_its_asker(
+    loop: LoopThread, raised: BaseException
+) -> None:
+    async def attempt(key: int) -> str:
+        if key == 0:
+            raise raised
+        return "answer"
+
+    ahead = opened(loop, attempt, 2, limit=2)
+
+    with pytest.raises(type(raised)):
+        ahead.result(0)
+    later = ahead.result(1)
+    loop.call(ahead.close())
+
+    assert later == "answer"

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.errors import ConfigError, EndpointRefused, RunStopped
-from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveResult
+from pytest_nel.core.errors import ConfigError, EndpointRefused, InfraError, RunStopped
+from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveResult, VerifyResult
 from pytest_nel.engine.run import run_evaluation
 from pytest_nel.http.client import ModelClient
 from pytest_nel.records.record import StepRecord
+from pytest_nel.reports.summary import note_lines, summary_lines
 from pytest_nel.solvers.simple import SimpleSolver
 from tests.support.endpoint import RunningEndpoint, running_endpoint
-from tests.unit.engine.parts import Doubles, Says, Sums, forty_two, lines, sums
+from tests.unit.engine.parts import Doubles, Says, Sums, attempted, forty_two, lines, sums
 
 pytestmark = pytest.mark.asyncio
 
@@ -92,6 +93,10 @@ async def test_a_used_directory_is_refused_before_any_call(tmp_path: Path) -> No
         ({"repeats": 0}, "repeats"),
         ({"repeat": 2}, "Did you mean 'repeats'"),
         ({"max_concurrent": "many"}, "max_concurrent"),
+        ({"strict": True}, "unknown setting of run_evaluation 'strict'"),
+        ({"max_unscored": 3}, "'max_unscored'"),
+        ({"params": {"x": 1}}, "'params'"),
+        ({"name": "other"}, "'name'"),
     ],
 )
 async def test_a_wrong_setting_is_a_config_error_before_any_call(
@@ -184,11 +189,71 @@ async def test_too_many_in_a_row_without_a_score_stop_the_run(tmp_path: Path) ->
         return 1 / 0
 
     with pytest.raises(RunStopped, match="20 attempts in a row have no score"):
-        await run_evaluation(sums(broken), Doubles(), tmp_path / "run", repeats=50)
+        await run_evaluation(sums(broken), Doubles(), tmp_path / "run", repeats=50, window=40)
 
     rows = lines(tmp_path / "run" / "sums" / "results.jsonl")
     assert {row["outcome"] for row in rows} == {"unscored"}
     assert 20 <= len(rows) < 200  # what was answered by then is still judged
+
+
+async def test_a_few_failures_far_ahead_of_a_slow_scorer_stop_nothing(tmp_path: Path) -> None:
+    class Flaky(Doubles):
+        async def solve(self, seed: Any, sandbox: Any) -> SolveResult:
+            if seed.attempt.repeat % 10 == 0:
+                msg = "bad luck"
+                raise InfraError(msg, retryable=False)
+            return await super().solve(seed, sandbox)
+
+    pauses = iter([0.5])
+
+    def slow_at_first(sample: ScorerInput) -> bool:
+        time.sleep(next(pauses, 0.0))
+        return bool(sample.response == sample.target)
+
+    bundle = await run_evaluation(
+        sums(slow_at_first), Flaky(), tmp_path / "run", repeats=100, max_concurrent=32
+    )
+
+    assert bundle["complete"] is True
+    assert (bundle["n_scored"], bundle["n_unscored"]) == (360, 40)
+
+
+class Slow(Doubles):
+    """Never answers problem 0; then, after the others, stops the run."""
+
+    async def solve(self, seed: Any, sandbox: Any) -> SolveResult:
+        if seed.attempt.problem_idx == 0:
+            await asyncio.sleep(60)
+        if seed.attempt.problem_idx == 3:
+            await asyncio.sleep(0.1)
+            msg = "HTTP 401: enough"
+            raise EndpointRefused(msg)
+        return await super().solve(seed, sandbox)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+async def test_a_stopped_run_says_whether_it_left_out_the_slow_ones(
+    tmp_path: Path, *, plain: bool
+) -> None:
+    def same(response: str, expected: str) -> VerifyResult:
+        return VerifyResult(float(response == expected), response)
+
+    judged_as_they_come = Sums(same)
+    judged_in_order = sums(lambda sample: same(sample.response, sample.target))
+
+    with pytest.raises(RunStopped, match="401"):
+        await run_evaluation(
+            judged_in_order if plain else judged_as_they_come,
+            Slow(),
+            tmp_path / "run",
+            shuffle_seed=None,
+        )
+
+    (path,) = (tmp_path / "run" / "sums").glob("eval-*.json")
+    bundle = json.loads(path.read_text())
+    said = [line.text for line in note_lines(bundle, []) if "over-represented" in line.text]
+    assert (bundle["n_scored"], bundle["n_overtaken"]) == ((0, 0) if plain else (2, 1))
+    assert bool(said) is not plain
 
 
 async def test_cancelling_the_call_ends_the_run(tmp_path: Path) -> None:
@@ -254,6 +319,39 @@ async def test_latency_counts_neither_the_queue_nor_the_wait_before_a_retry(
     runtime = bundle["benchmark"]["scores"]["runtime"]
     assert runtime["total_retries"] == 4
     assert runtime["latency_percentiles_ms"]["p99"] < 250  # a retry waits half a second or more
+
+
+async def test_retries_of_attempts_that_failed_in_the_end_are_counted(tmp_path: Path) -> None:
+    with running_endpoint(fail_first=9) as endpoint:
+        solver = simple(endpoint, max_retries=1)
+        bundle = await run_evaluation(forty_two(4), solver, tmp_path / "run")
+        requests = endpoint.stats()["requests"]
+
+    steps = lines(tmp_path / "run" / "ft" / "trajectories.jsonl")
+    assert (bundle["n_unscored"], requests) == (4, 8)
+    assert bundle["benchmark"]["scores"]["runtime"]["total_retries"] == 4
+    assert [step["retries"] for step in steps] == [1] * 4
+
+
+async def test_requests_of_a_try_in_vain_are_counted_with_those_of_the_answer(
+    tmp_path: Path,
+) -> None:
+    lost = InfraError("sandbox lost")
+    lost.requests = 2
+    solver = Says(lost, SolveResult("0", ModelResponse("0", requests=3)))
+
+    record = await attempted(tmp_path, solver)
+
+    assert record.solved.as_json()["requests"] == 5
+    assert record.retries == 4
+
+
+async def test_tokens_of_a_solver_that_names_no_model_are_unknown(tmp_path: Path) -> None:
+    bundle = await run_evaluation(sums(), Doubles(), tmp_path / "run")
+
+    runtime = bundle["benchmark"]["scores"]["runtime"]
+    assert (runtime["total_tokens"], runtime["steps_without_usage"]) == (0, 4)
+    assert any(" unknown " in line.text for line in summary_lines([bundle]))
 
 
 async def test_odd_facts_of_a_users_model_response_do_no_harm(tmp_path: Path) -> None:

@@ -81,6 +81,15 @@ def test_what_is_missing_is_named_with_an_example() -> None:
     ]
 
 
+def test_a_run_stopped_early_says_which_answers_it_lacks() -> None:
+    lines = note_lines(bundle(n_attempted=3, n_unscored=0) | {"n_overtaken": 1_200}, [])
+
+    assert lines[1].text == (
+        "b: stopped early: quick answers are over-represented "
+        "(1,200 that took longer have no score)"
+    )
+
+
 def test_a_clean_run_needs_no_notes() -> None:
     assert note_lines(bundle(n_unscored=0), []) == []
 

@@ -89,7 +89,12 @@ def test_what_is_no_http_url_is_refused(tmp_path: Path, url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["https://me:s3cret@host/v1/chat/completions", "https://h/v1/chat/completions?Key=s3cret"],
+    [
+        "https://me:s3cret@host/v1/chat/completions",
+        "https://h/v1/chat/completions?Key=s3cret",
+        "me:s3cret@host/v1/chat/completions",
+        "host/v1/chat/completions?api_key=s3cret",
+    ],
 )
 def test_credentials_in_the_url_are_refused_and_not_quoted(tmp_path: Path, url: str) -> None:
     with pytest.raises(ValidationError) as caught:

@@ -121,6 +121,8 @@ def test_a_t_interval_agrees_with_scipys() -> None:
         ([[1, 1], [0, 1]], "wilson_clustered", 0.75),
         ([[1, 1, 1], [0]], "wilson_clustered", 0.5),
         ([[0.5], [1.0], [0.0]], "student_t", 0.5),
+        ([[0.5], [0.5], [0.5]], "wilson", 0.5),
+        ([[0.25]], "wilson", 0.25),
         ({"a": [0.5, 1.0], "b": [0.25]}, "student_t", 0.5),
     ],
 )

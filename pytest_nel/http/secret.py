@@ -1,0 +1,85 @@
+"""Takes the API key out of what a server says, however it is written there."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from pytest_nel.core.types import ModelResponse
+
+_SHOWN = "[API key]"
+_REAL_KEY = 16
+"""Characters; a shorter one (EMPTY, none, test) is a word that an answer may hold."""
+_DEEPEST = 50
+_ESCAPES = (b"\\u", b"\\/")
+_FIELDS = (
+    "content",
+    "model",
+    "finish_reason",
+    "reasoning_content",
+    "refusal",
+    "tool_calls",
+    "raw_response",
+)
+
+
+class Secret:
+    """One key and the ways in which it may be echoed.
+
+    Args:
+        key: The key; empty when there is none.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._raw = key.encode()
+        self._written = re.compile("".join(map(_ways_to_write, key)))
+
+    def out_of_text(self, text: str) -> str:
+        """The text without the key, and without a beginning of it where the text was cut."""
+        if not self._key:
+            return text
+        text = self._written.sub(_SHOWN, text)
+        for length in range(len(self._key) - 1, 3, -1):
+            if text.endswith(self._key[:length]):
+                return text[:-length] + _SHOWN
+        return text
+
+    def out_of_reply(self, reply: ModelResponse, body: bytes) -> ModelResponse:
+        """A reply is recorded: one that echoes the request must not carry the key along.
+
+        Args:
+            reply: What was read.
+            body: What it was read from: where the key cannot be in it, nothing is looked through.
+        """
+        if len(self._key) < _REAL_KEY or not self._may_hold(body):
+            return reply
+        changes = {name: self._out_of(getattr(reply, name), 0) for name in _FIELDS}
+        return replace(reply, **changes)
+
+    def _may_hold(self, body: bytes) -> bool:
+        if self._raw in body or any(escape in body for escape in _ESCAPES):
+            return True
+        in_pieces = not body.lstrip().startswith(b"{")  # a stream: the key may be cut in two
+        return in_pieces or '"' in self._key or "\\" in self._key
+
+    def _out_of(self, value: Any, depth: int) -> Any:  # Any: walks JSON values
+        if isinstance(value, str):
+            return self._written.sub(_SHOWN, value)
+        if depth > _DEEPEST:
+            return None
+        if isinstance(value, dict):
+            return {
+                self._out_of(name, depth): self._out_of(item, depth + 1)
+                for name, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return type(value)(self._out_of(item, depth + 1) for item in value)
+        return value
+
+
+def _ways_to_write(character: str) -> str:
+    """A character as it is, or as JSON escapes it; JSON within JSON doubles the backslashes."""
+    plain = re.escape(character)
+    if character in '/"\\':
+        plain = rf"\\*{plain}"
+    return rf"(?:{plain}|\\+u00(?i:{ord(character):02x}))"
