@@ -26,12 +26,18 @@ class Finish:
         self._run = run
         self._failed: Counter[str] = Counter()
         self._crashed: set[str] = set()
+        self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember whether a collection error was ours: a mistake of the user, exit 4."""
-        if report.failed and ERROR_MARK in str(report.longrepr):
+        """Tell collection errors of ours, a mistake of the user and exit 4, from ordinary ones."""
+        if not report.failed:
+            return
+        if ERROR_MARK in str(report.longrepr):
             self._run.config_error = True
+            self._explained += 1
+        else:
+            self._failed["ordinary"] += 1
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Sort failures: ordinary tests, strictness, attempts without a score."""
@@ -48,6 +54,7 @@ class Finish:
             self._failed["ordinary"] += 1
         elif nel["outcome"] == "unscored":
             self._failed["unscored"] += 1
+            self._explained += 1
         else:
             self._failed["strict"] += 1
 
@@ -134,12 +141,15 @@ class Finish:
         name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
         mine = {one for one in self._crashed if one.startswith(f"{plan['suite']}::{name}[")}
         self._crashed -= mine
+        self._explained += len(mine)
         return len(mine)
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run
         codes = {int(check.code) for check in run.checks}
         if self._failed["ordinary"] or self._failed["strict"] or self._crashed:
+            codes.add(Exit.NO_GO)
+        if session.testsfailed > self._explained:  # another plugin counts failures of its own
             codes.add(Exit.NO_GO)
         if run.stop is not None:
             codes.add(Exit.USAGE if run.stop.fatal else Exit.INCOMPLETE)
