@@ -15,7 +15,7 @@ from pytest_nel.gate.health import Check, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
-from pytest_nel.hooks.state import ERROR_MARK, Run
+from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.files import Derived, derive, planned
 
 
@@ -128,18 +128,23 @@ class Finish:
         plan = derived.plan
         check_id = f"{plan['suite']}::{safe_name(plan['benchmark'])}::health"
         limit = plan["config"]["max_unscored"]
-        check = health(check_id, derived.bundle, limit=limit, ended=self._ended(session))
-        lost = self._claim(plan)
+        nodeid = _nodeid(plan)
+        lost = self._claim(nodeid)
+        check = health(
+            check_id,
+            derived.bundle,
+            limit=limit,
+            ended=self._ended(session),
+            selected=self._run.selected[nodeid] - lost,
+        )
         if check.status == "passed" and lost + derived.bundle["n_unscored"] > limit:
             reason = f"{lost} of its attempts ended with the worker that crashed"
             return Check(check_id, "failed", reason, Exit.INCOMPLETE)
         return check
 
-    def _claim(self, plan: Mapping[str, Any]) -> int:
+    def _claim(self, nodeid: str) -> int:
         """How many of the crashed items are this benchmark's; those left are ordinary tests."""
-        in_suite = plan["suite"].endswith(".nel.yaml")
-        name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
-        mine = {one for one in self._crashed if one.startswith(f"{plan['suite']}::{name}[")}
+        mine = {one for one in self._crashed if before_bracket(one) == nodeid}
         self._crashed -= mine
         self._explained += len(mine)
         return len(mine)
@@ -179,6 +184,13 @@ class Finish:
         log = _reporters(session.config)
         for check in run.checks:
             log(report=_check_report(check))
+
+
+def _nodeid(plan: Mapping[str, Any]) -> str:
+    """The benchmark's node id, as its items begin."""
+    in_suite = plan["suite"].endswith(".nel.yaml")
+    name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
+    return f"{plan['suite']}::{name}"
 
 
 def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller

@@ -43,6 +43,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for position, item in enumerate(attempts):
         item.position = position
     run.order = [item.key for item in attempts]
+    run.select(item.nodeid for item in attempts)
     many = len(run.order) > LETTERS_UP_TO
     run.short_protocol = many and _nobody_acts_inside(attempts[0])
     if many:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -87,6 +88,7 @@ class Run:
         services: Declared services by name, as written (keys are references).
         benchmarks: By plan id, in collection order.
         order: The attempts of this process, in the order pytest will ask for them.
+        selected: Attempts of the whole session, by node id without the bracket.
         engine: Running, or None.
         parts: Services and clients of this process.
         solvers: The configured solvers; what ``nel_solver`` returns by default.
@@ -116,6 +118,7 @@ class Run:
     services: dict[str, PluginSpec] = field(default_factory=dict)
     benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)
     order: Sequence[AttemptKey] = ()
+    selected: Counter[str] = field(default_factory=Counter)
     engine: Engine | None = None
     parts: Parts | None = None
     solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
@@ -144,9 +147,18 @@ class Run:
         """Its existence tells workers to stop."""
         return self.directory / ".stop"
 
+    def select(self, ids: Iterable[str]) -> None:
+        """Note the node ids of the session's items; each attempt counts once."""
+        self.selected = Counter(before_bracket(nodeid) for nodeid in set(ids))
+
     def facts(self) -> dict[str, Any]:
         """What every bundle says about the run."""
         return {"run_id": self.id, "timestamp": self.timestamp}
+
+
+def before_bracket(nodeid: str) -> str:
+    """``bench_capitals.py::capitals`` of ``bench_capitals.py::capitals[0-r0]``."""
+    return nodeid.rpartition("[")[0]
 
 
 run_key = pytest.StashKey[Run]()

@@ -88,7 +88,8 @@ class Distribution:
         }
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """The number of items is known now, and with it whether letters would be too many."""
+        """Every worker tells the same ids: now it is known what is selected."""
+        self._run.select(ids)
         verbose = self._run.config.get_verbosity() > 0
         self._run.letters = verbose or len(ids) <= LETTERS_UP_TO
 
