@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
-from pytest_nel.config.load import parse_suite
+from pytest_nel.config.load import load_suite, validate_suite
 from pytest_nel.config.schema import BenchmarkConfig, RunConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
@@ -40,16 +40,11 @@ class SuiteFile(pytest.File):
             raise self.CollectError(msg) from None
 
     def _load(self, run: Run) -> RunConfig:
-        import yaml  # noqa: PLC0415 - only where a suite is read
-
-        from pytest_nel.config.load import load_suite  # noqa: PLC0415
-
         written = load_suite(self.path)
         if run.quick is not None:
             return written.config
         changed = override(written.raw, run.options)
-        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True)
-        return parse_suite(text, f"{self.path.name} with the command line's values").config
+        return validate_suite(changed, f"{self.path.name} with the command line's values").config
 
     def _benchmark(self, run: Run, entry: BenchmarkConfig) -> Iterable[pytest.Item]:
         environment = resolve(
@@ -93,11 +88,9 @@ def python_items(
 
 
 def _validated(raw: dict[str, Any]) -> RunConfig | None:
-    import yaml  # noqa: PLC0415 - only where a suite is read
-
     if not raw["services"]:
         return None
-    return parse_suite(yaml.safe_dump(raw, sort_keys=False), "command line").config
+    return validate_suite(raw, "command line").config
 
 
 def _environment(value: Benchmark | type[EvalEnvironment], base: Path) -> EvalEnvironment:
