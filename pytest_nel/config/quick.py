@@ -86,7 +86,11 @@ def quick_suite(
     suite: dict[str, Any] = {
         "services": {"model": service},
         "benchmarks": [
-            {"name": escape(_anchored(name)), "solver": _given(solver), **chosen.per_benchmark()}
+            {
+                "name": escape(anchored(name, Path())),
+                "solver": _given(solver),
+                **chosen.per_benchmark(),
+            }
             for name in names
         ],
     }
@@ -174,11 +178,12 @@ def _served_here(model: str | None, protocol: str | None, key_env: str | None) -
     return {"type": "llama_cpp", "model": escape(path)}
 
 
-def _anchored(name: str) -> str:
+def anchored(name: str, base: Path) -> str:
+    """A benchmark's name with its file, if it has one, made absolute; others stay."""
     match = _BENCHMARK_FILE.fullmatch(name)
     if match is None or "://" in name:
         return name
-    return f"{Path(match['file']).absolute()}{match['name'] or ''}"
+    return f"{Path(base, match['file']).absolute()}{match['name'] or ''}"
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

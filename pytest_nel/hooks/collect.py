@@ -2,15 +2,16 @@
 
 import contextlib
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
-from pytest_nel.config.load import load_suite, validate_suite
-from pytest_nel.config.schema import BenchmarkConfig, RunConfig
+from pytest_nel.config.interpolate import expand
+from pytest_nel.config.load import Suite, load_suite, validate_suite
+from pytest_nel.config.schema import BenchmarkConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
@@ -33,24 +34,28 @@ class SuiteFile(pytest.File):
         try:
             suite = self._load(run)
             _declare(run, suite)
-            for entry in suite.benchmarks:
-                yield from self._benchmark(run, entry)
+            written = suite.raw["benchmarks"]
+            for entry, raw in zip(suite.config.benchmarks, written, strict=True):
+                yield from self._benchmark(run, entry, raw)
         except NelError as error:
             msg = f"{ERROR_MARK}{error}"
             raise self.CollectError(msg) from None
 
-    def _load(self, run: Run) -> RunConfig:
+    def _load(self, run: Run) -> Suite:
         written = load_suite(self.path)
         if run.quick is not None:
-            return written.config
+            return written
         changed = override(written.raw, run.options)
-        return validate_suite(changed, f"{self.path.name} with the command line's values").config
+        return validate_suite(changed, f"{self.path.name} with the command line's values")
 
-    def _benchmark(self, run: Run, entry: BenchmarkConfig) -> Iterable[pytest.Item]:
+    def _benchmark(
+        self, run: Run, entry: BenchmarkConfig, written: Mapping[str, Any]
+    ) -> Iterable[pytest.Item]:
         environment = resolve(
             entry.name, base=self._base(run), limit=None, params=dict(entry.params)
         )
-        return items_of(self, environment, entry, location=(_relative(self), None))
+        location = (_relative(self), None)
+        return items_of(self, environment, entry, written=written, location=location)
 
     def _base(self, run: Run) -> Path:
         return run.config.invocation_params.dir if run.quick is not None else self.path.parent
@@ -73,24 +78,21 @@ def python_items(
     name = value.name
     try:
         raw = suite_for(f"{collector.path}:{name}", run.options)
-        config = _validated(raw)
-        if config is not None:
-            _declare(run, config)
-            entry = config.benchmarks[0]
+        written = raw["benchmarks"][0]
+        if raw["services"]:
+            suite = validate_suite(raw, "command line")
+            _declare(run, suite)
+            entry = suite.config.benchmarks[0]
         else:
-            entry = BenchmarkConfig.model_validate(raw["benchmarks"][0])
+            entry = BenchmarkConfig.model_validate(expand(written))
         environment = _environment(value, collector.path.parent)
         location = (_relative(collector), getattr(value, "line", None))
-        return list(items_of(collector, environment, entry, location=location, label=name))
+        return [
+            *items_of(collector, environment, entry, written=written, location=location, label=name)
+        ]
     except NelError as error:
         msg = f"{ERROR_MARK}{error}"
         raise collector.CollectError(msg) from None
-
-
-def _validated(raw: dict[str, Any]) -> RunConfig | None:
-    if not raw["services"]:
-        return None
-    return validate_suite(raw, "command line").config
 
 
 def _environment(value: Benchmark | type[EvalEnvironment], base: Path) -> EvalEnvironment:
@@ -104,6 +106,7 @@ def items_of(
     environment: EvalEnvironment,
     entry: BenchmarkConfig,
     *,
+    written: Mapping[str, Any],
     location: tuple[str, int | None],
     label: str | None = None,
 ) -> list[AttemptItem]:
@@ -124,6 +127,7 @@ def items_of(
         service=entry.solver.options.get("service"),
         endpoint_type=getattr(environment, "endpoint_type", "chat"),
         location=location,
+        written=written,
     )
     run.benchmarks[plan.id] = bench
     with _collector_paused():
@@ -150,11 +154,12 @@ def _size(environment: EvalEnvironment) -> int:
         loop.close()
 
 
-def _declare(run: Run, config: RunConfig) -> None:
-    for name, spec in config.services.items():
+def _declare(run: Run, suite: Suite) -> None:
+    for name, spec in suite.config.services.items():
         if run.services.setdefault(name, spec) != spec:
             msg = f"service {name!r} is described differently by another file of this run"
             raise ConfigError(msg)
+        run.written_services.setdefault(name, suite.raw["services"][name])
 
 
 def _relative(node: pytest.Collector) -> str:

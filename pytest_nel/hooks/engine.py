@@ -22,6 +22,7 @@ from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.files import write_plan
 
 NOT_BEGUN = "nothing was measured"
+_AS_WRITTEN = ("name", "solver", "params")  # their values may come from the environment
 _CARRIER = "nel_solver of a benchmark"
 
 
@@ -90,6 +91,7 @@ def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
     own = None if isinstance(solver, ConfiguredSolvers) else solver
     who = answering(own, facts["config"]["solver"], service)
     facts["fingerprint"] = {**facts["fingerprint"], **who}
+    facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
     return facts
 

@@ -76,7 +76,10 @@ def suite_for(bench: str, options: Options) -> JsonObject:
         raise ConfigError(msg)
     if model is None and url is None:
         solver = {"type": FIXTURE}
-        raw: JsonObject = {"services": {}, "benchmarks": [{"name": bench, "solver": solver}]}
+        raw: JsonObject = {
+            "services": {},
+            "benchmarks": [{"name": escape(bench), "solver": solver}],
+        }
     else:
         raw = quick_suite(
             bench=bench,

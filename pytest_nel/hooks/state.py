@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -39,6 +39,7 @@ class BenchmarkRun:
         service: Its service's name, or None where a fixture brings the solver.
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
+        written: Its entry as a suite file says it, references unexpanded: what may reach the disk.
         hook: pytest's hooks as this file's conftest.py files see them, the same for every item.
     """
 
@@ -49,6 +50,7 @@ class BenchmarkRun:
     service: str | None
     endpoint_type: str
     location: tuple[str, int | None]
+    written: Mapping[str, Any]
     hook: Any = None
 
     def __post_init__(self) -> None:
@@ -85,7 +87,8 @@ class Run:
         timestamp: When the run began, ISO 8601 in UTC.
         worker: Set in a worker.
         progress_interval: Seconds between progress lines where there is no terminal.
-        services: Declared services by name, as written (keys are references).
+        services: Declared services by name, references expanded except those to keys.
+        written_services: The same with all references as they are written.
         benchmarks: By plan id, in collection order.
         order: The attempts of this process, in the order pytest will ask for them.
         selected: Attempts of the whole session, by node id without the bracket.
@@ -116,6 +119,7 @@ class Run:
     worker: Worker | None = None
     progress_interval: float = 30.0
     services: dict[str, PluginSpec] = field(default_factory=dict)
+    written_services: dict[str, Any] = field(default_factory=dict)
     benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)
     order: Sequence[AttemptKey] = ()
     selected: Counter[str] = field(default_factory=Counter)
