@@ -135,6 +135,24 @@ def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
     return urlunsplit((parts.scheme, parts.netloc, full, parts.query, "")), wire
 
 
+def has_protocol(url: str) -> bool:
+    """Whether the path of a URL says which protocol is behind it."""
+    return urlsplit(url.strip()).path.rstrip("/").endswith(tuple(_PATHS.values()))
+
+
+def key_reference(key_env: str) -> str:
+    """``${NAME}`` of the variable that holds the API key.
+
+    Raises:
+        ConfigError: It is no variable's name.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*", key_env, re.ASCII):
+        # Somebody may have passed the key itself: it is not shown.
+        msg = "--nel-api-key-env wants the name of an environment variable, got something else"
+        raise ConfigError(msg)
+    return f"${{{key_env}}}"
+
+
 def _known_protocol(protocol: str | None) -> Protocol | None:
     if protocol is None:
         return None
@@ -153,11 +171,7 @@ def _endpoint(
     if not model:
         msg = "quick mode needs the model's name at the endpoint: --nel-model-id NAME"
         raise ConfigError(msg)
-    if key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", key_env, re.ASCII):
-        # Somebody may have passed the key itself: it is not shown.
-        msg = "--nel-api-key-env wants the name of an environment variable, got something else"
-        raise ConfigError(msg)
-    key = {} if key_env is None else {"api_key": f"${{{key_env}}}"}
+    key = {} if key_env is None else {"api_key": key_reference(key_env)}
     service = {"type": "api", "url": escape(full), "protocol": wire, "model": escape(model)}
     return wire, {**service, **key}
 
