@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.config.interpolate import escape, getenv
+from pytest_nel.config.interpolate import escape, expand, getenv
 from pytest_nel.config.load import load_suite
 from pytest_nel.config.quick import QuickOptions, has_protocol, key_reference, quick_suite
 from pytest_nel.config.schema import OutputConfig
@@ -32,6 +32,9 @@ _PER_BENCHMARK = {
     "strict": "strict",
 }
 _PER_GENERATION = {"temperature": "temperature", "max-tokens": "max_tokens"}
+OF_THE_MODEL = ("temperature", "max-tokens", "timeout", "api-key-env")
+"""Options about how a model is asked: nobody sees them where no model is."""
+
 _ELSEWHERE = ("model-url", "model-id", "api-key-env")
 _MODEL = ("model", *_ELSEWHERE)
 
@@ -94,7 +97,9 @@ def suite_for(bench: str, options: Options) -> JsonObject:
             model=model or options.get("model-id"),
             url=url,
             key_env=_key_name(options) if url is not None else None,
-            options=QuickOptions(),
+            options=QuickOptions(
+                temperature=options.get("temperature", 0.0), max_tokens=options.get("max-tokens")
+            ),
         )
     return override(raw, options, model=False)
 
@@ -124,16 +129,41 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
         solver = entry.get("solver")
         if isinstance(solver, dict) and solver.get("type") != FIXTURE:
             _put(solver, {"system-prompt": "system_prompt"}, options)
-            generation = dict(solver.get("generation") or {})
-            _put(generation, _PER_GENERATION, options)
-            if generation:
-                solver["generation"] = generation
+            asked = _asked(suite, solver)
+            if asked is not None:
+                _put_generation(solver, asked, options)
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
     for spec in services:
         _put(spec, {"timeout": "timeout"}, options)
     if model:
         _replace_model(suite, options)
     return suite
+
+
+def _asked(suite: JsonObject, solver: JsonObject) -> JsonObject | None:
+    """The raw service that a solver names, or None where the suite is wrong there."""
+    services, name = suite.get("services"), solver.get("service")
+    if not isinstance(services, dict) or not isinstance(name, str):
+        return None
+    found = services.get(expand(name))
+    return found if isinstance(found, dict) else None
+
+
+def _put_generation(solver: JsonObject, service: JsonObject, options: Options) -> None:
+    """Sampling parameters belong to the service, so that ``nel_model`` sends them as well.
+
+    The command line's stand before the solver's own; ini values only fill what neither says.
+    """
+    own, served = solver.get("generation") or {}, service.get("generation") or {}
+    if not isinstance(own, dict) or not isinstance(served, dict):
+        return  # refused as what they are
+    changed = dict(served)
+    _put(changed, _PER_GENERATION, options)
+    for option, key in _PER_GENERATION.items():
+        if option in options.given and own.get(key) is not None:
+            own[key] = options.given[option]
+    if changed:
+        service["generation"] = changed
 
 
 def _put(target: JsonObject, names: Mapping[str, str], options: Options) -> None:

@@ -117,3 +117,64 @@ def test_a_model_served_here_has_no_other_name(nel: Nel) -> None:
 
     assert ended.code == 4, ended.text
     assert "--nel-model-id: the suite serves its model here" in ended.text
+
+
+SERVED = 'type: api, url: "{url}/chat/completions", protocol: chat_completions, model: m'
+
+
+def test_an_ini_value_gives_way_to_the_service_s_own(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(rows("7"))
+    nel.write("pytest.ini", "[pytest]\nnel_temperature = 0\nnel_max_tokens = 55\n")
+    service(nel, SERVED.format(url=endpoint.url) + ", generation: {temperature: 0.7}")
+
+    ended = nel.run("my.nel.yaml", model=False)
+
+    assert ended.code == 0, ended.text
+    (body,) = sent(endpoint)
+    assert (body["temperature"], body["max_tokens"]) == (0.7, 55)
+
+
+def test_an_ini_value_gives_way_to_the_solver_s_own(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(rows("7"))
+    nel.write("pytest.ini", "[pytest]\nnel_temperature = 0\n")
+    suite = nel.suite("bench_sums.py")
+    text = suite.read_text().replace(
+        "service: model", "service: model, generation: {temperature: 0.3}"
+    )
+    suite.write_text(text)
+
+    ended = nel.run("my.nel.yaml", model=False)
+
+    assert ended.code == 0, ended.text
+    assert sent(endpoint)[0]["temperature"] == 0.3
+
+
+@pytest.mark.parametrize("at", ["service", "solver", "nowhere"])
+def test_the_command_line_stands_before_both(nel: Nel, endpoint: RunningEndpoint, at: str) -> None:
+    nel.bench(rows("7"))
+    suite = nel.suite("bench_sums.py")
+    text, said = suite.read_text(), "generation: {temperature: 0.3}"
+    if at == "service":
+        text = text.replace("model: m}", f"model: m, {said}}}")
+    if at == "solver":
+        text = text.replace("service: model", f"service: model, {said}")
+    suite.write_text(text)
+
+    ended = nel.run("my.nel.yaml", "--nel-temperature", "0.9", model=False)
+
+    assert ended.code == 0, ended.text
+    assert sent(endpoint)[0]["temperature"] == 0.9
+
+
+def test_a_service_nobody_measures_keeps_its_values(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(rows("7"))
+    suite = nel.suite("bench_sums.py")
+    judge = f"  judge: {{{SERVED.format(url=endpoint.url)}, generation: {{temperature: 0.1}}}}\n"
+    suite.write_text(suite.read_text().replace("benchmarks:", f"{judge}benchmarks:"))
+
+    ended = nel.run("my.nel.yaml", "--nel-temperature", "0.9", model=False)
+
+    assert ended.code == 0, ended.text
+    snapshot = (ended.run_dir / "suite.nel.yaml").read_text(encoding="utf-8")
+    assert snapshot.count("temperature: 0.9") == 1
+    assert "temperature: 0.1" in snapshot
