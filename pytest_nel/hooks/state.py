@@ -39,6 +39,7 @@ class BenchmarkRun:
         service: Its service's name, or None where a fixture brings the solver.
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
+        asks_model: Whether the fixture that brings its solver uses ``nel_model``.
         written: Its entry as a suite file says it, references unexpanded: what may reach the disk.
         hook: pytest's hooks as this file's conftest.py files see them, the same for every item.
     """
@@ -51,6 +52,7 @@ class BenchmarkRun:
     endpoint_type: str
     location: tuple[str, int | None]
     written: Mapping[str, Any]
+    asks_model: bool = False
     hook: Any = None
 
     def __post_init__(self) -> None:
@@ -95,6 +97,7 @@ class Run:
         engine: Running, or None.
         parts: Services and clients of this process.
         solvers: The configured solvers; what ``nel_solver`` returns by default.
+        model_asked: Whether ``nel_model`` was made.
         on_tick: Called while an item waits.
         endpoints: Endpoints the controller has started, as plain objects.
         letters: Whether items print letters; with many, progress lines stand instead.
@@ -126,6 +129,7 @@ class Run:
     engine: Engine | None = None
     parts: Parts | None = None
     solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
+    model_asked: bool = False
     on_tick: list[Callable[[], None]] = field(default_factory=list)
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
     letters: bool = True
