@@ -43,6 +43,8 @@ class SuiteFile(pytest.File):
 
     def _load(self, run: Run) -> Suite:
         written = load_suite(self.path)
+        if not self.session.isinitpath(self.path):
+            _refuse_unnamed(self.path.name, run, written)
         if run.quick is not None:
             return written
         changed = override(written.raw, run.options)
@@ -59,6 +61,22 @@ class SuiteFile(pytest.File):
 
     def _base(self, run: Run) -> Path:
         return run.config.invocation_params.dir if run.quick is not None else self.path.parent
+
+
+def _refuse_unnamed(name: str, run: Run, suite: Suite) -> None:
+    """What must be known before collection is known only of suites on the command line."""
+    if run.worker is not None:
+        msg = (
+            f"{name}: under -n a suite must be named on the command line, so that what it "
+            "deploys is started once and its `output` counts"
+        )
+        raise ConfigError(msg)
+    if suite.config.output.model_fields_set:
+        msg = (
+            f"{name}: its `output` counts only where the suite is named on the command line: "
+            "name it there, or leave `output` out"
+        )
+        raise ConfigError(msg)
 
 
 def suite_file(file_path: Path, parent: pytest.Collector, run: Run) -> SuiteFile | None:
