@@ -87,7 +87,24 @@ def parse_suite(text: str, where: str, env: Mapping[str, str] | None = None) -> 
         line = document.line(())
         msg = f"{where}:{line}: expected a mapping with services and benchmarks, got {got}"
         raise ConfigError(msg)
-    raw = {key: value for key, value in document.value.items() if not key.startswith("_")}
+    return _validated(document.value, document, where, env)
+
+
+def validate_suite(
+    raw: Mapping[str, Any], where: str, env: Mapping[str, str] | None = None
+) -> Suite:
+    """Validate a suite that stands in no file: plain values as :func:`load_suite` reads them.
+
+    Raises:
+        ConfigError: As :func:`load_suite`, but there is no line to name.
+    """
+    return _validated(raw, None, where, env)
+
+
+def _validated(
+    value: Mapping[str, Any], document: Document | None, where: str, env: Mapping[str, str] | None
+) -> Suite:
+    raw = {key: inner for key, inner in value.items() if not key.startswith("_")}
     _refuse([*_not_yet(raw), *reference_problems(raw, env)], document, where)
     try:
         config = RunConfig.model_validate(expand(raw, env))
@@ -99,11 +116,12 @@ def parse_suite(text: str, where: str, env: Mapping[str, str] | None = None) -> 
     return Suite(raw=raw, config=config, source=where)
 
 
-def _refuse(problems: Iterable[Problem], document: Document, where: str) -> None:
-    lines = [
-        (document.line(path), f"{where}:{document.line(path)}: {shown(path)}{message}")
-        for path, message in problems
-    ]
+def _refuse(problems: Iterable[Problem], document: Document | None, where: str) -> None:
+    lines = []
+    for path, message in problems:
+        line = 0 if document is None else document.line(path)
+        place = f"{where}:{line}" if line else where
+        lines.append((line, f"{place}: {shown(path)}{message}"))
     if lines:
         raise ConfigError("\n".join(text for _, text in sorted(lines)))
 

@@ -86,7 +86,11 @@ def quick_suite(
     suite: dict[str, Any] = {
         "services": {"model": service},
         "benchmarks": [
-            {"name": escape(_anchored(name)), "solver": _given(solver), **chosen.per_benchmark()}
+            {
+                "name": escape(anchored(name, Path())),
+                "solver": _given(solver),
+                **chosen.per_benchmark(),
+            }
             for name in names
         ],
     }
@@ -132,6 +136,24 @@ def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
     return urlunsplit((parts.scheme, parts.netloc, full, parts.query, "")), wire
 
 
+def has_protocol(url: str) -> bool:
+    """Whether the path of a URL says which protocol is behind it."""
+    return urlsplit(url.strip()).path.rstrip("/").endswith(tuple(_PATHS.values()))
+
+
+def key_reference(key_env: str) -> str:
+    """``${NAME}`` of the variable that holds the API key.
+
+    Raises:
+        ConfigError: It is no variable's name.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*", key_env, re.ASCII):
+        # Somebody may have passed the key itself: it is not shown.
+        msg = "--nel-api-key-env wants the name of an environment variable, got something else"
+        raise ConfigError(msg)
+    return f"${{{key_env}}}"
+
+
 def _known_protocol(protocol: str | None) -> Protocol | None:
     if protocol is None:
         return None
@@ -150,11 +172,7 @@ def _endpoint(
     if not model:
         msg = "quick mode needs the model's name at the endpoint: --nel-model-id NAME"
         raise ConfigError(msg)
-    if key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", key_env, re.ASCII):
-        # Somebody may have passed the key itself: it is not shown.
-        msg = "--nel-api-key-env wants the name of an environment variable, got something else"
-        raise ConfigError(msg)
-    key = {} if key_env is None else {"api_key": f"${{{key_env}}}"}
+    key = {} if key_env is None else {"api_key": key_reference(key_env)}
     service = {"type": "api", "url": escape(full), "protocol": wire, "model": escape(model)}
     return wire, {**service, **key}
 
@@ -175,11 +193,12 @@ def _served_here(model: str | None, protocol: str | None, key_env: str | None) -
     return {"type": "llama_cpp", "model": escape(path)}
 
 
-def _anchored(name: str) -> str:
+def anchored(name: str, base: Path) -> str:
+    """A benchmark's name with its file, if it has one, made absolute; others stay."""
     match = _BENCHMARK_FILE.fullmatch(name)
     if match is None or "://" in name:
         return name
-    return f"{Path(match['file']).absolute()}{match['name'] or ''}"
+    return f"{Path(base, match['file']).absolute()}{match['name'] or ''}"
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,13 +33,26 @@ class Check:
         }
 
 
-def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, ended: bool) -> Check:
-    """Unscored attempts are at most ``limit``; an early end leaves the question open."""
+def health(
+    check_id: str, bundle: Mapping[str, Any], *, limit: int, ended: bool, selected: int
+) -> Check:
+    """Unscored attempts are at most ``limit``, and all that were selected have been recorded.
+
+    Args:
+        check_id: ``<suite>::<benchmark>::health``.
+        bundle: The benchmark's bundle.
+        limit: ``max_unscored``.
+        ended: Whether the run came to its end; an early one leaves the question open.
+        selected: Attempts that were to be made.
+    """
     unscored, attempted = bundle["n_unscored"], bundle["n_attempted"]
     if unscored > limit:
         reason = f"{unscored} of {attempted} attempts have no score (allowed: {limit})"
         return Check(check_id, "failed", reason, Exit.INCOMPLETE)
     if not ended:
         reason = f"the run ended after {attempted} of {bundle['n_planned']} attempts"
+        return Check(check_id, "open", reason, Exit.INCOMPLETE)
+    if attempted < selected:
+        reason = f"only {attempted} of {selected} selected attempts were recorded"
         return Check(check_id, "open", reason, Exit.INCOMPLETE)
     return Check(check_id, "passed", f"{attempted - unscored} of {attempted} scored", Exit.GO)

@@ -2,15 +2,16 @@
 
 import contextlib
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
-from pytest_nel.config.load import parse_suite
-from pytest_nel.config.schema import BenchmarkConfig, RunConfig
+from pytest_nel.config.interpolate import expand
+from pytest_nel.config.load import Suite, load_suite, validate_suite
+from pytest_nel.config.schema import BenchmarkConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
@@ -33,32 +34,49 @@ class SuiteFile(pytest.File):
         try:
             suite = self._load(run)
             _declare(run, suite)
-            for entry in suite.benchmarks:
-                yield from self._benchmark(run, entry)
+            written = suite.raw["benchmarks"]
+            for entry, raw in zip(suite.config.benchmarks, written, strict=True):
+                yield from self._benchmark(run, entry, raw)
         except NelError as error:
             msg = f"{ERROR_MARK}{error}"
             raise self.CollectError(msg) from None
 
-    def _load(self, run: Run) -> RunConfig:
-        import yaml  # noqa: PLC0415 - only where a suite is read
-
-        from pytest_nel.config.load import load_suite  # noqa: PLC0415
-
+    def _load(self, run: Run) -> Suite:
         written = load_suite(self.path)
+        if not self.session.isinitpath(self.path):
+            _refuse_unnamed(self.path.name, run, written)
         if run.quick is not None:
-            return written.config
+            return written
         changed = override(written.raw, run.options)
-        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True)
-        return parse_suite(text, f"{self.path.name} with the command line's values").config
+        return validate_suite(changed, f"{self.path.name} with the command line's values")
 
-    def _benchmark(self, run: Run, entry: BenchmarkConfig) -> Iterable[pytest.Item]:
+    def _benchmark(
+        self, run: Run, entry: BenchmarkConfig, written: Mapping[str, Any]
+    ) -> Iterable[pytest.Item]:
         environment = resolve(
             entry.name, base=self._base(run), limit=None, params=dict(entry.params)
         )
-        return items_of(self, environment, entry, location=(_relative(self), None))
+        location = (_relative(self), None)
+        return items_of(self, environment, entry, written=written, location=location)
 
     def _base(self, run: Run) -> Path:
         return run.config.invocation_params.dir if run.quick is not None else self.path.parent
+
+
+def _refuse_unnamed(name: str, run: Run, suite: Suite) -> None:
+    """What must be known before collection is known only of suites on the command line."""
+    if run.worker is not None:
+        msg = (
+            f"{name}: under -n a suite must be named on the command line, so that what it "
+            "deploys is started once and its `output` counts"
+        )
+        raise ConfigError(msg)
+    if suite.config.output.model_fields_set:
+        msg = (
+            f"{name}: its `output` counts only where the suite is named on the command line: "
+            "name it there, or leave `output` out"
+        )
+        raise ConfigError(msg)
 
 
 def suite_file(file_path: Path, parent: pytest.Collector, run: Run) -> SuiteFile | None:
@@ -78,26 +96,21 @@ def python_items(
     name = value.name
     try:
         raw = suite_for(f"{collector.path}:{name}", run.options)
-        config = _validated(raw)
-        if config is not None:
-            _declare(run, config)
-            entry = config.benchmarks[0]
+        written = raw["benchmarks"][0]
+        if raw["services"]:
+            suite = validate_suite(raw, "command line")
+            _declare(run, suite)
+            entry = suite.config.benchmarks[0]
         else:
-            entry = BenchmarkConfig.model_validate(raw["benchmarks"][0])
+            entry = BenchmarkConfig.model_validate(expand(written))
         environment = _environment(value, collector.path.parent)
         location = (_relative(collector), getattr(value, "line", None))
-        return list(items_of(collector, environment, entry, location=location, label=name))
+        return [
+            *items_of(collector, environment, entry, written=written, location=location, label=name)
+        ]
     except NelError as error:
         msg = f"{ERROR_MARK}{error}"
         raise collector.CollectError(msg) from None
-
-
-def _validated(raw: dict[str, Any]) -> RunConfig | None:
-    import yaml  # noqa: PLC0415 - only where a suite is read
-
-    if not raw["services"]:
-        return None
-    return parse_suite(yaml.safe_dump(raw, sort_keys=False), "command line").config
 
 
 def _environment(value: Benchmark | type[EvalEnvironment], base: Path) -> EvalEnvironment:
@@ -111,6 +124,7 @@ def items_of(
     environment: EvalEnvironment,
     entry: BenchmarkConfig,
     *,
+    written: Mapping[str, Any],
     location: tuple[str, int | None],
     label: str | None = None,
 ) -> list[AttemptItem]:
@@ -131,6 +145,7 @@ def items_of(
         service=entry.solver.options.get("service"),
         endpoint_type=getattr(environment, "endpoint_type", "chat"),
         location=location,
+        written=written,
     )
     run.benchmarks[plan.id] = bench
     with _collector_paused():
@@ -157,11 +172,12 @@ def _size(environment: EvalEnvironment) -> int:
         loop.close()
 
 
-def _declare(run: Run, config: RunConfig) -> None:
-    for name, spec in config.services.items():
+def _declare(run: Run, suite: Suite) -> None:
+    for name, spec in suite.config.services.items():
         if run.services.setdefault(name, spec) != spec:
             msg = f"service {name!r} is described differently by another file of this run"
             raise ConfigError(msg)
+        run.written_services.setdefault(name, suite.raw["services"][name])
 
 
 def _relative(node: pytest.Collector) -> str:

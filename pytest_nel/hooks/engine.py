@@ -15,13 +15,14 @@ from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.runtime import Parts, share_of
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
-from pytest_nel.hooks.models import NO_MODEL
+from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.files import write_plan
 
 NOT_BEGUN = "nothing was measured"
+_AS_WRITTEN = ("name", "solver", "params")  # their values may come from the environment
 _CARRIER = "nel_solver of a benchmark"
 
 
@@ -63,8 +64,11 @@ def _begin(run: Run, item: pytest.Item) -> None:
     for bench in benches:
         if bench.service is not None:
             run.solvers.prepare(bench.plan, bench.endpoint_type, parts)
-    found = _solvers(benches, item)
+    found = _solvers(run, benches, item)
     solvers = [_checked(run, *pair) for pair in zip(benches, found, strict=True)]
+    for bench, solver in zip(benches, solvers, strict=True):
+        if solver is not run.solvers:
+            _brought(run, bench)
     run.directory.mkdir(parents=True, exist_ok=True)  # only now: no folder for what cannot begin
     write_snapshot(run)
     most = 1
@@ -89,15 +93,35 @@ def _parts(run: Run) -> Parts:
 
 def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
     facts = bench.plan.as_json()
-    service = None if bench.service is None else run.services.get(bench.service)
-    own = None if isinstance(solver, ConfiguredSolvers) else solver
-    who = answering(own, facts["config"]["solver"], service)
+    asked = None if bench.service is None else run.services.get(bench.service)
+    if isinstance(solver, ConfiguredSolvers):
+        who = answering(None, facts["config"]["solver"], asked)
+    else:  # what is configured answers nothing, unless this solver asks the model itself
+        who = answering(solver, None, asked if bench.asks_model else None)
     facts["fingerprint"] = {**facts["fingerprint"], **who}
+    facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
     return facts
 
 
-def _solvers(benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
+def _brought(run: Run, bench: BenchmarkRun) -> None:
+    """A fixture's solver answers: refuse options it never sees, record nothing it does not use.
+
+    Raises:
+        ConfigError: Options for the configured solver, or for a model that is not asked.
+    """
+    lost = ["system-prompt"] if bench.asks_model else ["system-prompt", *OF_THE_MODEL]
+    flags = [f"--nel-{name}" for name in lost if name in run.options.given]
+    if flags:
+        msg = (
+            f"{', '.join(flags)}: {bench.label} is answered by the fixture nel_solver, which "
+            "would not see it: set it there, or measure that benchmark in a run of its own"
+        )
+        raise ConfigError(msg)
+    bench.written = {**bench.written, "solver": {"type": FIXTURE}}
+
+
+def _solvers(run: Run, benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
     """Each benchmark's ``nel_solver`` as the conftest.py files above it define it.
 
     A carrier function is set up below the first item, once per benchmark: pytest then resolves
@@ -119,6 +143,7 @@ def _solvers(benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Any]:
             raise ConfigError(msg)
         carrier.parent = top  # only now: pytest >= 9.2 lets no item with [...] have children
         _set_up(carrier, bench)
+        bench.asks_model = "nel_model" in info.names_closure or run.model_asked
         solvers.append(carrier.funcargs["nel_solver"])
         top = carrier
     return solvers

@@ -15,7 +15,7 @@ from pytest_nel.gate.health import Check, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
-from pytest_nel.hooks.state import ERROR_MARK, Run
+from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.files import Derived, derive, planned
 
 
@@ -26,12 +26,18 @@ class Finish:
         self._run = run
         self._failed: Counter[str] = Counter()
         self._crashed: set[str] = set()
+        self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember whether a collection error was ours: a mistake of the user, exit 4."""
-        if report.failed and ERROR_MARK in str(report.longrepr):
+        """Tell collection errors of ours, a mistake of the user and exit 4, from ordinary ones."""
+        if not report.failed:
+            return
+        if ERROR_MARK in str(report.longrepr):
             self._run.config_error = True
+            self._explained += 1
+        else:
+            self._failed["ordinary"] += 1
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Sort failures: ordinary tests, strictness, attempts without a score."""
@@ -48,6 +54,7 @@ class Finish:
             self._failed["ordinary"] += 1
         elif nel["outcome"] == "unscored":
             self._failed["unscored"] += 1
+            self._explained += 1
         else:
             self._failed["strict"] += 1
 
@@ -121,25 +128,33 @@ class Finish:
         plan = derived.plan
         check_id = f"{plan['suite']}::{safe_name(plan['benchmark'])}::health"
         limit = plan["config"]["max_unscored"]
-        check = health(check_id, derived.bundle, limit=limit, ended=self._ended(session))
-        lost = self._claim(plan)
+        nodeid = _nodeid(plan)
+        lost = self._claim(nodeid)
+        check = health(
+            check_id,
+            derived.bundle,
+            limit=limit,
+            ended=self._ended(session),
+            selected=self._run.selected[nodeid] - lost,
+        )
         if check.status == "passed" and lost + derived.bundle["n_unscored"] > limit:
             reason = f"{lost} of its attempts ended with the worker that crashed"
             return Check(check_id, "failed", reason, Exit.INCOMPLETE)
         return check
 
-    def _claim(self, plan: Mapping[str, Any]) -> int:
+    def _claim(self, nodeid: str) -> int:
         """How many of the crashed items are this benchmark's; those left are ordinary tests."""
-        in_suite = plan["suite"].endswith(".nel.yaml")
-        name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
-        mine = {one for one in self._crashed if one.startswith(f"{plan['suite']}::{name}[")}
+        mine = {one for one in self._crashed if before_bracket(one) == nodeid}
         self._crashed -= mine
+        self._explained += len(mine)
         return len(mine)
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run
         codes = {int(check.code) for check in run.checks}
         if self._failed["ordinary"] or self._failed["strict"] or self._crashed:
+            codes.add(Exit.NO_GO)
+        if session.testsfailed > self._explained:  # another plugin counts failures of its own
             codes.add(Exit.NO_GO)
         if run.stop is not None:
             codes.add(Exit.USAGE if run.stop.fatal else Exit.INCOMPLETE)
@@ -169,6 +184,13 @@ class Finish:
         log = _reporters(session.config)
         for check in run.checks:
             log(report=_check_report(check))
+
+
+def _nodeid(plan: Mapping[str, Any]) -> str:
+    """The benchmark's node id, as its items begin."""
+    in_suite = plan["suite"].endswith(".nel.yaml")
+    name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
+    return f"{plan['suite']}::{name}"
 
 
 def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller

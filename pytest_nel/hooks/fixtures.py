@@ -22,4 +22,5 @@ def nel_model(pytestconfig: pytest.Config) -> ModelClient:
         names = ", ".join(run.services) or "none"
         msg = f"nel_model needs a run with one model service; this one has: {names}"
         raise ConfigError(msg)
+    run.model_asked = True
     return run.parts.client(next(iter(run.services)))

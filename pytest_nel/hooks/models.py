@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.config.interpolate import escape, getenv
+from pytest_nel.config.interpolate import escape, expand, getenv
 from pytest_nel.config.load import load_suite
-from pytest_nel.config.quick import QuickOptions, quick_suite
+from pytest_nel.config.quick import QuickOptions, has_protocol, key_reference, quick_suite
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
@@ -32,7 +32,11 @@ _PER_BENCHMARK = {
     "strict": "strict",
 }
 _PER_GENERATION = {"temperature": "temperature", "max-tokens": "max_tokens"}
-_MODEL = ("model", "model-url", "model-id", "api-key-env")
+OF_THE_MODEL = ("temperature", "max-tokens", "timeout", "api-key-env")
+"""Options about how a model is asked: nobody sees them where no model is."""
+
+_ELSEWHERE = ("model-url", "model-id", "api-key-env")
+_MODEL = ("model", *_ELSEWHERE)
 
 
 def suite_args(config: pytest.Config) -> list[Path]:
@@ -69,21 +73,33 @@ def suite_for(bench: str, options: Options) -> JsonObject:
         ConfigError: Model options are missing where needed, contradictory or malformed.
     """
     model, url = options.get("model"), options.get("model-url")
-    if model is not None and "model" in options.given and "model-url" not in options.given:
+    if "model" in options.given:
+        _refuse_beside_model(options.given)
         url = None
+    elif "model-url" in options.given:
+        model = None
     if model is not None and url is not None:
-        msg = "--nel-model serves a model here, --nel-model-url names one elsewhere: choose one"
+        msg = "nel_model serves a model here, nel_model_url names one elsewhere: choose one"
+        raise ConfigError(msg)
+    alone = [f"--nel-{name}" for name in ("model-id", "api-key-env") if name in options.given]
+    if url is None and alone:
+        msg = f"{' and '.join(alone)}: about a model elsewhere, so add --nel-model-url URL"
         raise ConfigError(msg)
     if model is None and url is None:
         solver = {"type": FIXTURE}
-        raw: JsonObject = {"services": {}, "benchmarks": [{"name": bench, "solver": solver}]}
+        raw: JsonObject = {
+            "services": {},
+            "benchmarks": [{"name": escape(bench), "solver": solver}],
+        }
     else:
         raw = quick_suite(
             bench=bench,
             model=model or options.get("model-id"),
             url=url,
             key_env=_key_name(options) if url is not None else None,
-            options=QuickOptions(),
+            options=QuickOptions(
+                temperature=options.get("temperature", 0.0), max_tokens=options.get("max-tokens")
+            ),
         )
     return override(raw, options, model=False)
 
@@ -113,16 +129,41 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
         solver = entry.get("solver")
         if isinstance(solver, dict) and solver.get("type") != FIXTURE:
             _put(solver, {"system-prompt": "system_prompt"}, options)
-            generation = dict(solver.get("generation") or {})
-            _put(generation, _PER_GENERATION, options)
-            if generation:
-                solver["generation"] = generation
+            asked = _asked(suite, solver)
+            if asked is not None:
+                _put_generation(solver, asked, options)
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
     for spec in services:
         _put(spec, {"timeout": "timeout"}, options)
     if model:
         _replace_model(suite, options)
     return suite
+
+
+def _asked(suite: JsonObject, solver: JsonObject) -> JsonObject | None:
+    """The raw service that a solver names, or None where the suite is wrong there."""
+    services, name = suite.get("services"), solver.get("service")
+    if not isinstance(services, dict) or not isinstance(name, str):
+        return None
+    found = services.get(expand(name))
+    return found if isinstance(found, dict) else None
+
+
+def _put_generation(solver: JsonObject, service: JsonObject, options: Options) -> None:
+    """Sampling parameters belong to the service, so that ``nel_model`` sends them as well.
+
+    The command line's stand before the solver's own; ini values only fill what neither says.
+    """
+    own, served = solver.get("generation") or {}, service.get("generation") or {}
+    if not isinstance(own, dict) or not isinstance(served, dict):
+        return  # refused as what they are
+    changed = dict(served)
+    _put(changed, _PER_GENERATION, options)
+    for option, key in _PER_GENERATION.items():
+        if option in options.given and own.get(key) is not None:
+            own[key] = options.given[option]
+    if changed:
+        service["generation"] = changed
 
 
 def _put(target: JsonObject, names: Mapping[str, str], options: Options) -> None:
@@ -152,18 +193,56 @@ def _replace_model(suite: JsonObject, options: Options) -> None:
         )
         raise ConfigError(msg)
     old = suite["services"][names[0]]
-    quick = quick_suite(
-        bench="x",
-        model=options.given.get("model") or options.given.get("model-id") or old.get("model"),
-        url=None if "model" in options.given else options.given.get("model-url") or old.get("url"),
-        key_env=options.given.get("api-key-env"),
-        options=QuickOptions(temperature=None),
-    )
-    fresh = quick["services"]["model"]
-    kept = {"generation", "timeout", "max_concurrent", "max_retries"}
-    if "model-url" not in options.given:
-        kept |= {"api_key", "connect_timeout", "read_timeout"}
-    if fresh["type"] != old.get("type"):
-        kept = {"generation", "timeout"}
-    inherited = {key: value for key, value in old.items() if key in kept}
-    suite["services"][names[0]] = {**inherited, **{k: v for k, v in fresh.items() if v != {}}}
+    if isinstance(old, dict):  # else it is refused as what it is
+        suite["services"][names[0]] = _replaced(old, {name: options.given[name] for name in given})
+
+
+def _replaced(old: Mapping[str, Any], given: Mapping[str, str]) -> JsonObject:
+    """A raw service with the command line's model in it.
+
+    What the suite says may hold references and stays as it is; the command line's text is literal.
+    """
+    here = old.get("type") != "api"
+    if "model" in given:
+        _refuse_beside_model(given)
+        fresh = _service(model=given["model"], url=None, key_env=None)
+        kept = old if here else _only(old, "generation", "timeout", "max_retries")
+        return {**kept, **fresh}
+    if here and "model-url" not in given:
+        flags = " and ".join(f"--nel-{name}" for name in given)
+        msg = f"{flags}: the suite serves its model here: add --nel-model-url, or use --nel-model"
+        raise ConfigError(msg)
+    key = given.get("api-key-env")
+    changed: JsonObject = {} if key is None else {"api_key": key_reference(key)}
+    if "model-id" in given:
+        changed["model"] = escape(given["model-id"])
+    if "model-url" not in given:
+        return {**old, **changed}
+    url, said = given["model-url"], None if here else old.get("protocol")
+    wanted = given.get("model-id") or (None if here else "as the suite says")
+    fresh = _service(model=wanted, url=url, protocol=None if has_protocol(url) else said)
+    if here:
+        return {**_only(old, "generation", "timeout", "max_retries"), **fresh, **changed}
+    kept = {name: value for name, value in old.items() if name != "api_key"}  # of the old host
+    return {**kept, **_only(fresh, "url", "protocol"), **changed}
+
+
+def _only(service: Mapping[str, Any], *names: str) -> JsonObject:
+    return {name: service[name] for name in names if name in service}
+
+
+def _service(**model: Any) -> JsonObject:
+    raw = quick_suite(bench="x", options=QuickOptions(temperature=None), **model)
+    service: JsonObject = raw["services"]["model"]
+    return {name: value for name, value in service.items() if value != {}}
+
+
+def _refuse_beside_model(given: Mapping[str, Any]) -> None:
+    """``--nel-model`` serves a model here: what describes one elsewhere contradicts it."""
+    others = [f"--nel-{name}" for name in _ELSEWHERE if name in given]
+    if others:
+        msg = (
+            f"--nel-model serves a model here, {' and '.join(others)} "
+            f"{'are' if len(others) > 1 else 'is'} about one elsewhere: choose one"
+        )
+        raise ConfigError(msg)

@@ -30,6 +30,7 @@ _KNOWN = (
     "_hypothesis_pytestplugin",
 )
 _RARELY = (20_000, 20, 50)
+_ACTING_MARKS = {"skip", "skipif", "xfail", "usefixtures"}
 _ACTING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
 
@@ -43,8 +44,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for position, item in enumerate(attempts):
         item.position = position
     run.order = [item.key for item in attempts]
+    run.select(item.nodeid for item in attempts)
     many = len(run.order) > LETTERS_UP_TO
-    run.short_protocol = many and _nobody_acts_inside(attempts[0])
+    one_of_each = {item.parent: item for item in attempts}.values()  # a conftest.py holds below it
+    run.short_protocol = many and all(_nobody_acts_inside(item) for item in one_of_each)
     if many:
         _calm_collector(session.config)
 
@@ -103,19 +106,32 @@ class ShortProtocol:
             return None
         if nextitem is None or nextitem.parent is not item.parent:
             return None
+        if any(mark.name in _ACTING_MARKS for mark in item.iter_markers()):
+            return None
         return _report(item)
+
+
+def _fetched(item: AttemptItem) -> tuple[Any, Any]:
+    """Take the record; whatever comes instead is an outcome, as in pytest's own protocol."""
+    try:
+        fetch(item)
+    except RunStopped as stopped:
+        return "skipped", (str(item.path), None, f"Skipped: not run: {stopped}")
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        raise
+    except BaseException:  # noqa: BLE001 - as pytest's CallInfo: the item fails, the session goes on
+        found: pytest.ExceptionInfo[BaseException] = pytest.ExceptionInfo.from_current()
+        if isinstance(found.value, pytest.skip.Exception):
+            return "skipped", (str(item.path), None, f"Skipped: {found.value}")
+        return "failed", item.repr_failure(found)
+    return "passed", None
 
 
 def _report(item: AttemptItem) -> bool:
     hook, nodeid, location = item.bench.hook, item.nodeid, item.location
     hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
     start = time.time()
-    outcome: Any = "passed"
-    longrepr: Any = None
-    try:
-        fetch(item)
-    except RunStopped as stopped:
-        outcome, longrepr = "skipped", (str(item.path), None, f"Skipped: not run: {stopped}")
+    outcome, longrepr = _fetched(item)
     stop = time.time()
     properties = item.user_properties
     for when in ("setup", "call", "teardown"):

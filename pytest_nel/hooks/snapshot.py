@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from pytest_nel.config.interpolate import escape
+from pytest_nel.config.quick import anchored
 from pytest_nel.config.snapshot import header_lines, write_suite
 from pytest_nel.hooks.state import BenchmarkRun, Run
 
@@ -19,21 +21,23 @@ def header(run: Run) -> list[str]:
 
 
 def write_snapshot(run: Run) -> None:
-    """Write suite.nel.yaml unless quick mode or another worker has already."""
+    """Write suite.nel.yaml unless quick mode or another worker has already.
+
+    It says what the suites and the command line said, references unexpanded: a value that comes
+    from the environment may be a secret.
+    """
     path = run.directory / SUITE_FILE
     if path.exists():
         return
     raw: dict[str, Any] = {
-        "services": {
-            name: {"type": spec.type, **spec.options} for name, spec in run.services.items()
-        },
+        "services": run.written_services,
         "benchmarks": [_entry(bench) for bench in run.benchmarks.values()],
     }
     write_suite(raw, path, header=header(run))
 
 
 def _entry(bench: BenchmarkRun) -> dict[str, Any]:
-    config = bench.plan.config
-    entry: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
-    entry["solver"] = {"type": config.solver.type, **config.solver.options}
-    return entry
+    name = bench.written["name"]
+    if anchored(bench.plan.config.name, bench.node.path.parent) != bench.plan.config.name:
+        name = f"{escape(str(bench.node.path.parent.absolute()))}/{name}"
+    return {**bench.written, "name": name}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -38,6 +39,8 @@ class BenchmarkRun:
         service: Its service's name, or None where a fixture brings the solver.
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
+        asks_model: Whether the fixture that brings its solver uses ``nel_model``.
+        written: Its entry as a suite file says it, references unexpanded: what may reach the disk.
         hook: pytest's hooks as this file's conftest.py files see them, the same for every item.
     """
 
@@ -48,6 +51,8 @@ class BenchmarkRun:
     service: str | None
     endpoint_type: str
     location: tuple[str, int | None]
+    written: Mapping[str, Any]
+    asks_model: bool = False
     hook: Any = None
 
     def __post_init__(self) -> None:
@@ -84,12 +89,15 @@ class Run:
         timestamp: When the run began, ISO 8601 in UTC.
         worker: Set in a worker.
         progress_interval: Seconds between progress lines where there is no terminal.
-        services: Declared services by name, as written (keys are references).
+        services: Declared services by name, references expanded except those to keys.
+        written_services: The same with all references as they are written.
         benchmarks: By plan id, in collection order.
         order: The attempts of this process, in the order pytest will ask for them.
+        selected: Attempts of the whole session, by node id without the bracket.
         engine: Running, or None.
         parts: Services and clients of this process.
         solvers: The configured solvers; what ``nel_solver`` returns by default.
+        model_asked: Whether ``nel_model`` was made.
         on_tick: Called while an item waits.
         endpoints: Endpoints the controller has started, as plain objects.
         letters: Whether items print letters; with many, progress lines stand instead.
@@ -114,11 +122,14 @@ class Run:
     worker: Worker | None = None
     progress_interval: float = 30.0
     services: dict[str, PluginSpec] = field(default_factory=dict)
+    written_services: dict[str, Any] = field(default_factory=dict)
     benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)
     order: Sequence[AttemptKey] = ()
+    selected: Counter[str] = field(default_factory=Counter)
     engine: Engine | None = None
     parts: Parts | None = None
     solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
+    model_asked: bool = False
     on_tick: list[Callable[[], None]] = field(default_factory=list)
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
     letters: bool = True
@@ -144,9 +155,18 @@ class Run:
         """Its existence tells workers to stop."""
         return self.directory / ".stop"
 
+    def select(self, ids: Iterable[str]) -> None:
+        """Note the node ids of the session's items; each attempt counts once."""
+        self.selected = Counter(before_bracket(nodeid) for nodeid in set(ids))
+
     def facts(self) -> dict[str, Any]:
         """What every bundle says about the run."""
         return {"run_id": self.id, "timestamp": self.timestamp}
+
+
+def before_bracket(nodeid: str) -> str:
+    """``bench_capitals.py::capitals`` of ``bench_capitals.py::capitals[0-r0]``."""
+    return nodeid.rpartition("[")[0]
 
 
 run_key = pytest.StashKey[Run]()

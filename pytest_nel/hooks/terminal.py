@@ -3,7 +3,6 @@
 import contextlib
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
-from pytest_nel.hooks.state import BenchmarkRun, Run
+from pytest_nel.hooks.state import BenchmarkRun, Run, before_bracket
 from pytest_nel.records.files import Derived
 from pytest_nel.reports.progress import Flow, Progress, progress_line
 from pytest_nel.reports.summary import Line, category_line, note_lines, shown_record, summary_lines
@@ -32,7 +31,6 @@ class Terminal:
         self._next = 0.0
         self._live = False
         self._huge = False
-        self._expected: Counter[str] = Counter()  # node id before [, of what workers will report
         run.on_tick.append(self._refresh)
 
     # -- before ------------------------------------------------------------------------------
@@ -67,11 +65,6 @@ class Terminal:
             self._parts[name] = Progress(name, total, time.monotonic(), repeats)
         return self._parts[name]
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """The controller collects nothing itself: every worker tells the same ids."""
-        self._expected = Counter(_before_bracket(nodeid) for nodeid in ids)
-
     # -- during ------------------------------------------------------------------------------
 
     @pytest.hookimpl(trylast=True)
@@ -79,7 +72,7 @@ class Terminal:
         """Count a measured attempt; show the count now and then."""
         nel = getattr(report, "nel", None)
         if nel is not None and report.when == "call" and "check" not in nel:
-            part = self._part(nel["benchmark"], self._expected[_before_bracket(report.nodeid)])
+            part = self._part(nel["benchmark"], self._run.selected[before_bracket(report.nodeid)])
             part.add(nel["outcome"], nel["reward"], nel["tokens"])
             self._refresh()
         if self._huge and (nel is not None or report.when == "teardown"):
@@ -199,10 +192,6 @@ class Terminal:
             yield Line(f"  record:    {shown_path(path, self._config)} line {number}")
         if rest:
             yield Line(f"… and {rest:,} more: {shown_path(path, self._config)}")
-
-
-def _before_bracket(nodeid: str) -> str:
-    return nodeid.rpartition("[")[0]
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.config.load import load_suite
+from pytest_nel.config.interpolate import expand
+from pytest_nel.config.load import load_suite, validate_suite
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import NelError
 from pytest_nel.engine.runtime import Parts
@@ -47,14 +48,18 @@ class Distribution:
 
     def _services(self) -> dict[str, PluginSpec]:
         run = self._run
-        specs: dict[str, Any] = {}
+        specs: dict[str, PluginSpec] = {}
         for path in suite_args(run.config):
-            raw = load_suite(path).raw
-            changed = raw if run.quick is not None else override(raw, run.options)
-            specs |= changed.get("services") or {}
+            suite = load_suite(path)
+            if run.quick is None:
+                suite = validate_suite(override(suite.raw, run.options), path.name)
+            specs |= suite.config.services
         if not specs:
-            specs = suite_for("x", run.options)["services"]
-        return {name: PluginSpec(**spec) for name, spec in specs.items()}
+            specs = {
+                name: PluginSpec(**spec)
+                for name, spec in expand(suite_for("x", run.options)["services"]).items()
+            }
+        return specs
 
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
@@ -88,7 +93,8 @@ class Distribution:
         }
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """The number of items is known now, and with it whether letters would be too many."""
+        """Every worker tells the same ids: now it is known what is selected."""
+        self._run.select(ids)
         verbose = self._run.config.get_verbosity() > 0
         self._run.letters = verbose or len(ids) <= LETTERS_UP_TO
 

@@ -42,7 +42,7 @@ def bundle(unscored: int, attempted: int = 10, planned: int = 10) -> dict[str, A
 def test_missing_scores_above_the_limit_make_a_run_incomplete(
     unscored: int, limit: int, *, ended: bool, status: str, code: Exit
 ) -> None:
-    check = health("s::b::health", bundle(unscored), limit=limit, ended=ended)
+    check = health("s::b::health", bundle(unscored), limit=limit, ended=ended, selected=10)
 
     assert (check.status, check.code) == (status, code)
     assert check.as_json() == {
@@ -54,12 +54,25 @@ def test_missing_scores_above_the_limit_make_a_run_incomplete(
 
 
 def test_the_reason_names_the_numbers() -> None:
-    check = health("x", bundle(3), limit=2, ended=True)
+    check = health("x", bundle(3), limit=2, ended=True, selected=10)
 
     assert check.reason == "3 of 10 attempts have no score (allowed: 2)"
 
 
 def test_an_early_end_says_how_far_it_came() -> None:
-    check = health("x", bundle(0, attempted=4), limit=0, ended=False)
+    check = health("x", bundle(0, attempted=4), limit=0, ended=False, selected=10)
 
     assert check.reason == "the run ended after 4 of 10 attempts"
+
+
+def test_selected_attempts_that_left_no_record_make_a_run_incomplete() -> None:
+    check = health("x", bundle(0, attempted=4), limit=0, ended=True, selected=5)
+
+    assert (check.status, check.code) == ("open", Exit.INCOMPLETE)
+    assert check.reason == "only 4 of 5 selected attempts were recorded"
+
+
+def test_attempts_nobody_selected_are_not_missed() -> None:
+    check = health("x", bundle(0, attempted=4), limit=0, ended=True, selected=4)
+
+    assert (check.status, check.code) == ("passed", Exit.GO)
