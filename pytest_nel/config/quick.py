@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -20,31 +19,6 @@ _SOLVERS: Mapping[Protocol, str] = {"chat_completions": "simple", "completions":
 _BENCHMARK_FILE = re.compile(r"(?P<file>.+\.py)(?P<name>:.+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuickOptions:
-    """What quick mode may set beyond the model and the benchmarks; None means the default."""
-
-    temperature: float | None = 0.0
-    max_tokens: int | None = None
-    system_prompt: str | None = None
-    repeats: int | None = None
-    max_problems: int | None = None
-    max_concurrent: int | None = None
-    window: int | None = None
-    timeout: float | None = None
-    strict: bool | None = None
-    output_dir: str | None = None
-
-    def generation(self) -> dict[str, Any]:
-        """The sampling parameters that are set."""
-        return _given({"temperature": self.temperature, "max_tokens": self.max_tokens})
-
-    def per_benchmark(self) -> dict[str, Any]:
-        """What each entry of ``benchmarks`` gets."""
-        names = ("repeats", "max_problems", "max_concurrent", "window", "timeout", "strict")
-        return _given({name: getattr(self, name) for name in names})
-
-
 def quick_suite(
     *,
     bench: str | Sequence[str],
@@ -52,7 +26,7 @@ def quick_suite(
     url: str | None = None,
     protocol: str | None = None,
     key_env: str | None = None,
-    options: QuickOptions | None = None,
+    temperature: float | None = 0.0,
 ) -> dict[str, Any]:
     """Build the raw suite (as a file would say it) for one model and some benchmarks.
 
@@ -65,38 +39,26 @@ def quick_suite(
         protocol: ``chat_completions`` or ``completions``; None means what the URL says, and
             chat completions when it says nothing.
         key_env: The *name* of the variable that holds the API key.
-        options: Everything else.
+        temperature: Sent with every request; None leaves it to the server.
 
     Raises:
         ConfigError: The URL or model is missing or unusable.
     """
-    chosen = options or QuickOptions()
     wire: Protocol
     if url is None:
         wire, service = "chat_completions", _served_here(model, protocol, key_env)
     else:
         wire, service = _endpoint(url, protocol, model, key_env)
-    service["generation"] = chosen.generation()
-    solver = {
-        "type": _SOLVERS[wire],
-        "service": "model",
-        "system_prompt": None if chosen.system_prompt is None else escape(chosen.system_prompt),
-    }
+    if temperature is not None:
+        service["generation"] = {"temperature": temperature}
+    solver = {"type": _SOLVERS[wire], "service": "model"}
     names = [bench] if isinstance(bench, str) else list(bench)
-    suite: dict[str, Any] = {
+    return {
         "services": {"model": service},
         "benchmarks": [
-            {
-                "name": escape(anchored(name, Path())),
-                "solver": _given(solver),
-                **chosen.per_benchmark(),
-            }
-            for name in names
+            {"name": escape(anchored(name, Path())), "solver": dict(solver)} for name in names
         ],
     }
-    if chosen.output_dir is not None:
-        suite["output"] = {"dir": escape(chosen.output_dir)}
-    return suite
 
 
 def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
@@ -199,7 +161,3 @@ def anchored(name: str, base: Path) -> str:
     if match is None or "://" in name:
         return name
     return f"{Path(base, match['file']).absolute()}{match['name'] or ''}"
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None}

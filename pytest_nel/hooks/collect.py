@@ -43,10 +43,10 @@ class SuiteFile(pytest.File):
 
     def _load(self, run: Run) -> Suite:
         written = load_suite(self.path)
+        if run.quick is not None:  # it is our own, and nothing else is collected
+            return written
         if not self.session.isinitpath(self.path):
             _refuse_unnamed(self.path.name, run, written)
-        if run.quick is not None:
-            return written
         changed = override(written.raw, run.options)
         return validate_suite(changed, f"{self.path.name} with the command line's values")
 

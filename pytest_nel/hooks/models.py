@@ -9,7 +9,7 @@ import pytest
 
 from pytest_nel.config.interpolate import escape, expand, getenv
 from pytest_nel.config.load import load_suite
-from pytest_nel.config.quick import QuickOptions, has_protocol, key_reference, quick_suite
+from pytest_nel.config.quick import has_protocol, key_reference, quick_suite
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
@@ -97,9 +97,7 @@ def suite_for(bench: str, options: Options) -> JsonObject:
             model=model or options.get("model-id"),
             url=url,
             key_env=_key_name(options) if url is not None else None,
-            options=QuickOptions(
-                temperature=options.get("temperature", 0.0), max_tokens=options.get("max-tokens")
-            ),
+            temperature=options.get("temperature", 0.0),
         )
     return override(raw, options, model=False)
 
@@ -232,7 +230,7 @@ def _only(service: Mapping[str, Any], *names: str) -> JsonObject:
 
 
 def _service(**model: Any) -> JsonObject:
-    raw = quick_suite(bench="x", options=QuickOptions(temperature=None), **model)
+    raw = quick_suite(bench="x", temperature=None, **model)
     service: JsonObject = raw["services"]["model"]
     return {name: value for name, value in service.items() if value != {}}
 
