@@ -4,8 +4,8 @@ Two numbers bound it: ``limit`` attempts run at once, and at most ``window`` are
 but not yet asked for. What the asker waits for is never subject to the window. It is a hint,
 never truth: a position asked for out of turn is simply made next.
 
-One thread asks (:meth:`LookAhead.result`), the loop's thread makes. Fields have one writer each
-and are read under the interpreter lock, so there is no lock to hold.
+One thread asks (:meth:`LookAhead.result`), the loop's thread makes. What both change are sets and
+dicts whose single operations are atomic under the interpreter lock, so there is no lock to hold.
 """
 
 import asyncio
@@ -93,11 +93,6 @@ class LookAhead(Generic[K, T]):
     def stopped(self) -> str | None:
         """Why nothing more is taken, or None."""
         return self._stopped
-
-    @property
-    def running(self) -> int:
-        """Attempts that were begun and are not done."""
-        return max(0, len(self._begun) - len(self._done))
 
     @property
     def ahead(self) -> int:

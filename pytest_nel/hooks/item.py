@@ -61,10 +61,6 @@ class AttemptItem(pytest.Item):
         except RunStopped as stopped:
             pytest.skip(f"not run: {stopped}")
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Our own errors are their message; anything else is a bug and keeps its traceback."""
-        return super().repr_failure(excinfo, style)
-
 
 def fetch(item: AttemptItem) -> StepRecord:
     """The attempt's record; a second request repeats only what had no score.

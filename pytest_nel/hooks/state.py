@@ -105,9 +105,6 @@ class Run:
         set_up: The collector whose set-up is in force.
         next_look: When a worker looks for a stop next.
         stop: Why the run gave up early.
-        reported: Items whose report arrived.
-        foreign_failures: Failed tests that are not ours.
-        strict_failures: Wrong answers failed by ``strict``.
         config_error: A collection error of ours was seen.
         derived: Files and bundles, when the run is over.
         checks: Decisions, when the run is over.
@@ -137,9 +134,6 @@ class Run:
     set_up: object = None
     next_look: float = 0.0
     stop: StopReason | None = None
-    reported: int = 0
-    foreign_failures: int = 0
-    strict_failures: int = 0
     config_error: bool = False
     derived: list[Derived] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)

@@ -162,14 +162,12 @@ class JournalIndex:
         entries: Newest facts of each attempt, as they were begun.
         problems: One line per unreadable place: file, line, why.
         metas: The meta objects found.
-        tries: Lines ``started``, all writers together.
     """
 
     paths: list[Path] = field(default_factory=list)
     entries: dict[tuple[int, int], Entry] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     metas: list[JsonObject] = field(default_factory=list)
-    tries: int = 0
 
     def overtaken(self) -> int:
         """Attempts without a judgement that were begun before one with a reward.
@@ -265,7 +263,6 @@ def _enter(row: JsonObject, place: tuple[int, int, int], index: JournalIndex) ->
         return
     key = (int(row["problem_idx"]), int(row["repeat"]))
     if kind == "started":
-        index.tries += 1
         index.entries.setdefault(key, Entry()).begun = place[0]
         return
     if kind == "solved":

@@ -209,11 +209,6 @@ class StepRecord:
         """HTTP requests that repeated another."""
         return max(0, self.solved.all_requests - 1)
 
-    @property
-    def truncated(self) -> bool:
-        """Whether the server stopped the answer at the token limit."""
-        return (self.solved.model or {}).get("finish_reason") == "length"
-
 
 def total_tokens(model: Mapping[str, Any]) -> int | None:
     """Total tokens of a reply; the sum of the parts where the server gave only those."""

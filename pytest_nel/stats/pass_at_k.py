@@ -1,7 +1,6 @@
 """pass@k: the chance that one of k attempts at a problem is correct."""
 
 import math
-from collections.abc import Iterable
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -18,14 +17,3 @@ def pass_at_k(n: int, c: int, k: int) -> float:
         raise ValueError(msg)
     everything = math.comb(n, k)
     return (everything - math.comb(n - c, k)) / everything
-
-
-def mean_pass_at_k(per_problem: Iterable[tuple[int, int]], k: int) -> float | None:
-    """The mean over problems with at least ``k`` attempts; None when there is none.
-
-    Args:
-        per_problem: (correct, attempts) of each problem.
-        k: How many attempts count as one try.
-    """
-    values = [pass_at_k(n, c, k) for c, n in per_problem if n >= k]
-    return math.fsum(values) / len(values) if values else None

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import httpx
 import pytest
 
 from pytest_nel.core.errors import (
@@ -41,3 +42,11 @@ async def failure(server: RawServer, **changes: Any) -> InfraError:
 
 async def silent(_peer: Peer) -> None:
     await asyncio.sleep(5)
+
+
+def client_of(transport: httpx.AsyncBaseTransport, **timeout: float | None) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        transport=transport,
+        trust_env=False,
+        timeout=httpx.Timeout(**{"timeout": None, **timeout}),
+    )

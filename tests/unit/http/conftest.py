@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest_asyncio
 
+from pytest_nel.http.fast import FastTransport
 from tests.unit.http.raw_server import RawServer, Step
 
 
@@ -20,3 +21,10 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[RawServer]]]:
     yield start
     for server in running:
         await server.stop()
+
+
+@pytest_asyncio.fixture
+async def fast() -> AsyncIterator[FastTransport]:
+    transport = FastTransport(connections=8)
+    yield transport
+    await transport.aclose()

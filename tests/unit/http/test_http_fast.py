@@ -2,32 +2,17 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
-import pytest_asyncio
 
 from pytest_nel.http.fast import FastTransport
+from tests.unit.http.asking import client_of
 from tests.unit.http.raw_server import Peer, RawServer, reply
 
 pytestmark = pytest.mark.asyncio
 Serve = Callable[..., Awaitable[RawServer]]
-
-
-@pytest_asyncio.fixture
-async def fast() -> AsyncIterator[FastTransport]:
-    transport = FastTransport(connections=8)
-    yield transport
-    await transport.aclose()
-
-
-def client_of(transport: httpx.AsyncBaseTransport, **timeout: float | None) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        transport=transport,
-        trust_env=False,
-        timeout=httpx.Timeout(**{"timeout": None, **timeout}),
-    )
 
 
 async def test_a_body_with_a_length_arrives_whole(serve: Serve, fast: FastTransport) -> None:

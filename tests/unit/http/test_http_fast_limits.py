@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-import pytest_asyncio
 import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,25 +18,11 @@ from cryptography.x509.oid import NameOID
 
 from pytest_nel.http._h1 import ReplyTooLarge
 from pytest_nel.http.fast import FastTransport
+from tests.unit.http.asking import client_of
 from tests.unit.http.raw_server import Peer, RawServer, reply, until
 
 pytestmark = pytest.mark.asyncio
 Serve = Callable[..., Awaitable[RawServer]]
-
-
-@pytest_asyncio.fixture
-async def fast() -> AsyncIterator[FastTransport]:
-    transport = FastTransport(connections=8)
-    yield transport
-    await transport.aclose()
-
-
-def client_of(transport: httpx.AsyncBaseTransport, **timeout: float | None) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        transport=transport,
-        trust_env=False,
-        timeout=httpx.Timeout(**{"timeout": None, **timeout}),
-    )
 
 
 async def test_silence_beyond_the_read_limit_is_a_read_timeout(

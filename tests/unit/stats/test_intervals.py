@@ -14,7 +14,6 @@ from pytest_nel.stats.intervals import (
     wilson,
     wilson_clustered,
 )
-from pytest_nel.stats.running import RunningScore
 
 problems = st.lists(
     st.integers(1, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -133,36 +132,10 @@ def test_the_method_follows_the_data(data: list[list[float]], method: str, mean:
     assert found(interval).method == method
 
 
-@given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from([0.0, 1.0, 0.5])), min_size=1))
-def test_a_running_score_is_the_score_of_all_at_once(events: list[tuple[int, float]]) -> None:
-    running = RunningScore()
-    groups: dict[object, list[float]] = {}
-
-    for problem, reward in events:
-        running.add(problem, reward)
-        groups.setdefault(problem, []).append(reward)
-
-    mean, interval = mean_interval(groups)
-    assert running.mean == pytest.approx(mean)
-    assert running.interval() == interval
-    assert (running.count, running.problems) == (len(events), len(groups))
-
-
-@pytest.mark.parametrize("reward", [math.nan, -0.1, 1.1])
-def test_a_running_score_refuses_what_is_no_reward(reward: float) -> None:
-    with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        RunningScore().add("p", reward)
-
-
-def test_an_empty_running_score_has_no_value() -> None:
-    assert RunningScore().mean is None
-    assert RunningScore().interval() is None
-
-
 def test_the_live_line_needs_no_scipy() -> None:
     code = (
-        "import sys; from pytest_nel.stats.running import RunningScore; r = RunningScore();"
-        "r.add(1, 1); r.add(2, 0); r.interval(); print('scipy' in sys.modules)"
+        "import sys; from pytest_nel.reports.progress import Progress; p = Progress('b', 2, 0.0);"
+        "p.add('correct', 1.0, 3); p.add('wrong', 0.0, 3); p.score(); print('scipy' in sys.modules)"
     )
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_nel.stats.pass_at_k import mean_pass_at_k, pass_at_k
+from pytest_nel.stats.pass_at_k import pass_at_k
 from pytest_nel.stats.summary import percentiles, summary
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50)
@@ -85,8 +85,3 @@ def test_pass_at_1_is_the_share_correct_and_more_tries_never_hurt(pair: tuple[in
 
     assert estimates[0] == pytest.approx(c / n)
     assert estimates == sorted(estimates)
-
-
-def test_only_problems_with_enough_attempts_enter_the_mean() -> None:
-    assert mean_pass_at_k([(1, 1), (2, 4), (0, 4)], 2) == pytest.approx((0.8333333 + 0) / 2)
-    assert mean_pass_at_k([(1, 1)], 2) is None
