@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-_KEPT_OUT = ("NEMO_", "NVIDIA_API_KEY", "PYTEST_", "PYTHONDONTWRITEBYTECODE", "COV_", "NO_COLOR")
+_KEPT_OUT = (
+    "NEMO_",
+    "NVIDIA_API_KEY",
+    "PYTEST_",
+    "PYTHONDONTWRITEBYTECODE",
+    "COV_",
+    "NO_COLOR",
+    "TOX_ENV_DIR",  # pytest keeps its cache there: one for all runs at once
+)
 _CI = {"CI", "BUILD_NUMBER"}  # pytest prints more where they are set
 
 BENCH = '''"""Says what it is told to."""
