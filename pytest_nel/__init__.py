@@ -1,7 +1,7 @@
 """pytest-nel: LLM benchmarks as pytest test suites.
 
 Everything public is importable from here and loaded on first use, so that having the plugin
-installed costs nothing.
+installed costs nothing. (PYTEST_DONT_REWRITE: ``nel`` imports it before it calls pytest.)
 """
 
 from importlib import import_module

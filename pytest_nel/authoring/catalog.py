@@ -181,7 +181,9 @@ def _import_file(path: Path) -> ModuleType:
 
 def blame(error: BaseException, path: str | Path) -> str:
     """``file.py:12: KeyError: 'x'``: the last line of the file itself that led to an error."""
-    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    text = " ".join("".join(traceback.format_exception_only(error)).split())
+    if isinstance(error, SyntaxError):
+        text = f"{type(error).__name__}: {error.msg}"
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}: {text}"
     line = _last_line(error.__traceback__, str(path))

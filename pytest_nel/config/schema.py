@@ -8,6 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MAX_CONCURRENT = 10_000
+"""Requests in flight at most: beyond this one process runs out of sockets, not of patience."""
+
 
 class Model(BaseModel):
     """Frozen, and no unknown key passes."""
@@ -68,7 +71,7 @@ class BenchmarkConfig(Model):
     solver: PluginSpec
     repeats: Annotated[int, Field(ge=1)] = 1
     max_problems: Annotated[int, Field(ge=1)] | None = None
-    max_concurrent: Annotated[int, Field(ge=1)] = 32
+    max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] = 32
     window: Annotated[int, Field(ge=1)] | None = None
     timeout: Annotated[float, Field(gt=0)] = 1800.0
     shuffle_seed: int | None = 42

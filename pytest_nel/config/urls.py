@@ -1,7 +1,9 @@
 """Reads the URL of a model endpoint without ever quoting what may be a secret in it."""
 
+import re
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+_BLANK = re.compile(r"\s")
 _SECRETS = {"access_token", "api-key", "api_key", "apikey", "key", "token"}
 
 
@@ -11,11 +13,15 @@ def split_url(url: str) -> SplitResult:
     Raises:
         ValueError: It cannot be read; the message does not quote it.
     """
+    msg = "it cannot be read as a URL: look at host and port"
     try:
-        return urlsplit(url)
+        parts = urlsplit(url)
+        port = parts.port
     except ValueError:  # its message may hold the user name and password
-        msg = "it cannot be read as a URL"
         raise ValueError(msg) from None
+    if port == 0 or _BLANK.search(parts.netloc):
+        raise ValueError(msg)
+    return parts
 
 
 def secret_in(parts: SplitResult) -> str | None:

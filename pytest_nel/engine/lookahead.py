@@ -43,7 +43,7 @@ class LookAhead(Generic[K, T]):
     ) -> None:
         self._order = order
         self._attempt = attempt
-        self._limit = limit
+        self._limit = min(limit, max(1, len(order)))  # a worker with nothing to do costs as much
         self._window = max(window, 1)
         self._next = 0
         self._taken = bytearray(len(order))  # 1 once begun, whoever asked

@@ -69,7 +69,7 @@ def _begin(run: Run, item: pytest.Item) -> None:
     for bench, solver in zip(benches, solvers, strict=True):
         if solver is not run.solvers:
             _brought(run, bench)
-    run.directory.mkdir(parents=True, exist_ok=True)  # only now: no folder for what cannot begin
+    _make_folder(run)  # only now: no folder for what cannot begin
     write_snapshot(run)
     most = 1
     for bench, solver in zip(benches, solvers, strict=True):
@@ -79,6 +79,19 @@ def _begin(run: Run, item: pytest.Item) -> None:
         most = max(most, room)
     limit, window = limits(run, benches, most)
     engine.start(run.order, limit=limit, window=window)
+
+
+def _make_folder(run: Run) -> None:
+    try:
+        run.directory.mkdir(parents=True, exist_ok=True)
+        (run.directory / ".writable").touch()
+        (run.directory / ".writable").unlink(missing_ok=True)
+    except OSError as error:
+        msg = (
+            f"results cannot be written to {run.directory}: {error.strerror or error}; name "
+            "another place with --nel-output-dir"
+        )
+        raise ConfigError(msg) from None
 
 
 def _parts(run: Run) -> Parts:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.core.errors import NelError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.gate.health import Check, health
@@ -28,6 +29,14 @@ class Finish:
         self._crashed: set[str] = set()
         self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
+
+    def pytest_exception_interact(
+        self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any
+    ) -> None:
+        """A mistake that a decorator found while the file was imported is one line, too."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(node, pytest.Collector) and isinstance(error, NelError):
+            report.longrepr = f"{ERROR_MARK}{error}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Tell collection errors of ours, a mistake of the user and exit 4, from ordinary ones."""

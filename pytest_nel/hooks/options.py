@@ -30,7 +30,13 @@ class Option(NamedTuple):
         return "nel_" + self.name.replace("-", "_")
 
 
-def _number(kind: type[int] | type[float], low: float, *, above: bool = False) -> Any:
+def _number(
+    kind: type[int] | type[float],
+    low: float,
+    high: float = float("inf"),
+    *,
+    above: bool = False,
+) -> Any:
     def parse(text: str) -> int | float:
         word = "an integer" if kind is int else "a number"
         bound = f"> {low:g}" if above else f">= {low:g}"
@@ -38,7 +44,9 @@ def _number(kind: type[int] | type[float], low: float, *, above: bool = False) -
             value = kind(text)
         except ValueError:
             value = None
-        fits = value is not None and (value > low if above else value >= low)
+        fits = value is not None and (value > low if above else low <= value <= high)
+        if value is not None and high < value:
+            bound = f"<= {high:g}"
         if not fits or value == float("inf"):
             msg = f"expected {word} {bound}, got {text!r}"
             raise argparse.ArgumentTypeError(msg)
@@ -86,9 +94,14 @@ OPTIONS = (
         "NAME",
         "Environment variable that holds the API key (default: NEMO_API_KEY, NVIDIA_API_KEY)",
     ),
-    Option("repeats", _number(int, 1), "N", "Attempts per problem (default: 1)"),
+    Option("repeats", _number(int, 1, 10_000), "N", "Attempts per problem (default: 1)"),
     Option("max-problems", _number(int, 1), "N", "Take only N problems, after shuffling"),
-    Option("max-concurrent", _number(int, 1), "C", "Requests in flight per endpoint (default: 32)"),
+    Option(
+        "max-concurrent",
+        _number(int, 1, 10_000),
+        "C",
+        "Requests in flight per endpoint (default: 32)",
+    ),
     Option(
         "window",
         _number(int, 1),
@@ -97,7 +110,7 @@ OPTIONS = (
     ),
     Option(
         "temperature",
-        _number(float, 0),
+        _number(float, 0, 2),
         "T",
         "Sampling temperature (default: 0, or what the suite file says)",
     ),

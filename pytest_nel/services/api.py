@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
-from pytest_nel.config.schema import Generation, Model
+from pytest_nel.config.schema import MAX_CONCURRENT, Generation, Model
 from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.types import Endpoint, Protocol
 
@@ -47,7 +47,7 @@ class ApiService:
         model: str | None = None
         api_key: str | None = None
         generation: Generation = Generation()
-        max_concurrent: Annotated[int, Field(ge=1)] | None = None
+        max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] | None = None
         connect_timeout: Annotated[float, Field(gt=0)] = 10.0
         read_timeout: Annotated[float, Field(gt=0)] | None = None
         timeout: Annotated[float, Field(gt=0)] = 600.0

@@ -27,7 +27,7 @@ def refused(ended: Ended, *says: str) -> None:
         (["--nel-window", "1.5"], "expected an integer >= 1, got '1.5'"),
         (["--nel-temperature", "hot"], "expected a number >= 0, got 'hot'"),
         (["--nel-temperature", "nan"], "expected a number >= 0, got 'nan'"),
-        (["--nel-temperature", "3"], "less than or equal to 2"),
+        (["--nel-temperature", "3"], "expected a number <= 2, got '3'"),
         (["--nel-max-tokens", "0"], "expected an integer >= 1"),
         (["--nel-timeout", "0"], "expected a number > 0, got '0'"),
         (["--nel-timeout", "inf"], "expected a number > 0, got 'inf'"),
@@ -227,3 +227,50 @@ def test_a_decorator_used_wrongly(nel: Nel) -> None:
 
     assert ended.code in {2, 4}
     assert "pass_at: expected a reward above 0 and at most 1, got 7" in ended.out
+
+
+@pytest.mark.parametrize("folder", ["/proc/nel", "bench_sums.py"])
+def test_a_run_directory_that_cannot_be_made_is_one_line(nel: Nel, folder: str) -> None:
+    nel.bench(sums(2))
+
+    ended = nel.run("bench_sums.py", "--nel-output-dir", folder)
+
+    assert ended.code == 4, ended.text
+    assert "results cannot be written to" in ended.text
+    assert "Traceback" not in ended.text
+    assert len(ended.text.splitlines()) < 20
+
+
+@pytest.mark.parametrize("url", ["http://localhost:99999/v1", "http://loc alhost/v1"])
+def test_a_url_that_can_never_work_is_refused_at_once(nel: Nel, url: str) -> None:
+    nel.bench(sums(2))
+
+    ended = nel.run("bench_sums.py", "--nel-model-url", url, "--nel-model-id", "m", model=False)
+
+    assert ended.code == 4, ended.text
+    assert "it cannot be read as a URL" in ended.text
+
+
+def test_what_a_decorator_refuses_is_one_line(nel: Nel) -> None:
+    nel.write(
+        "bench_bad.py",
+        "from pytest_nel import benchmark\n@benchmark(name='', dataset=[{'target': 'a'}])\n"
+        "def bad(sample):\n    return 1.0\n",
+    )
+
+    ended = nel.run("bench_bad.py")
+
+    assert ended.code == 4, ended.text
+    assert "pytest-nel: " in ended.text
+    assert "Traceback" not in ended.text
+    assert "authoring/benchmark.py" not in ended.text
+
+
+@pytest.mark.parametrize("count", ["10001", "99999999999999999999999"])
+def test_more_requests_in_flight_than_a_process_can_have_are_refused(nel: Nel, count: str) -> None:
+    nel.bench(sums(2))
+
+    ended = nel.run("bench_sums.py", "--nel-max-concurrent", count)
+
+    assert ended.code == 4, ended.text
+    assert "expected an integer <= 10000" in ended.text

@@ -29,6 +29,7 @@ def test_the_examples_of_the_how_to_run() -> None:
         exec(compile(block, str(HOW_TO), "exec"), names)  # noqa: S102  # our own page
 
     assert isinstance(names["capitals"], Benchmark)
+    assert names["Squares"].name == "squares"
 
 
 def test_every_argument_of_the_decorator_is_on_the_page() -> None:
