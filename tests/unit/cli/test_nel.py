@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
+import pytest_nel
 from pytest_nel.cli import eval_run
 from pytest_nel.cli.main import main
 from pytest_nel.hooks.options import OPTIONS
@@ -93,3 +94,7 @@ def test_the_exit_status_is_pytests(pytester: pytest.Pytester) -> None:
 
     result.stderr.fnmatch_lines(["*unrecognized arguments: --no-such-option*"])
     assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_the_package_asks_pytest_not_to_rewrite_it_after_it_was_imported() -> None:
+    assert "PYTEST_DONT_REWRITE" in (pytest_nel.__doc__ or "")
