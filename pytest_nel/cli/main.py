@@ -9,6 +9,8 @@ from typing import Any
 
 # Words of the command, its module. A module has ``add_arguments(parser)`` and ``main(options)``.
 COMMANDS = {
+    ("cache", "info"): "pytest_nel.cli.cache_info",
+    ("cache", "prune"): "pytest_nel.cli.cache_prune",
     ("eval", "run"): "pytest_nel.cli.eval_run",
     ("list",): "pytest_nel.cli.list",
 }
