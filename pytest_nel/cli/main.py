@@ -39,9 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     for words, name in COMMANDS.items():
         above = words[:-1]
         if above not in groups:
-            group = groups[()].add_parser(
-                *above, help=f"{words[0]} {words[-1]}", allow_abbrev=False
-            )
+            below = "|".join(other[-1] for other in COMMANDS if other[:-1] == above)
+            group = groups[()].add_parser(*above, help=f"{words[0]} {below}", allow_abbrev=False)
             groups[above] = group.add_subparsers(required=True, metavar="COMMAND")
         module = import_module(name)
         summary = (module.__doc__ or "").strip().splitlines()[0]

@@ -29,7 +29,6 @@ _SCHEMA = (
     """CREATE TRIGGER mended AFTER UPDATE OF size ON answers
         BEGIN UPDATE totals SET bytes = bytes + new.size - old.size; END""",
     f"PRAGMA application_id = {_MARK}",
-    f"PRAGMA user_version = {_LAYOUT}",
 )
 
 
@@ -76,33 +75,44 @@ def _connected(path: Path, *, create: bool, patience: float) -> sqlite3.Connecti
 
 
 def _prepare(db: sqlite3.Connection, path: Path, *, create: bool) -> None:
-    if create and not db.execute("PRAGMA page_count").fetchone()[0]:
-        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # too late once there is a table
-    # A write at once tells whether it can be written; who only looks must not write.
-    db.execute("BEGIN IMMEDIATE" if create else "BEGIN")
+    if create:
+        if not db.execute("PRAGMA page_count").fetchone()[0]:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # too late once there is a table
+        db.execute("BEGIN IMMEDIATE")
+        if not _is_ours(db, path):
+            for statement in _SCHEMA:
+                db.execute(statement)
+        # BEGIN IMMEDIATE is content with a file that can only be read; a write tells.
+        db.execute(f"PRAGMA user_version = {_LAYOUT}")
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+    else:  # who only looks must not write
+        db.execute("BEGIN")  # one view of what another may just be making
+        if not _is_ours(db, path):
+            raise _none_there(path)
+        db.execute("COMMIT")
+    # A lost power supply can take the last answers, never the file; the journal has them, too.
+    db.execute("PRAGMA synchronous = NORMAL")
+
+
+def _is_ours(db: sqlite3.Connection, path: Path) -> bool:
+    """False: it is empty. ConfigError: it holds something else."""
     mark, layout, tables = db.execute(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
         " FROM pragma_application_id, pragma_user_version"
     ).fetchone()
     if (mark, layout, tables) == (0, 0, 0):
-        if not create:
-            raise _none_there(path)
-        for statement in _SCHEMA:
-            db.execute(statement)
-    elif mark != _MARK:
+        return False
+    if mark != _MARK:
         msg = f"a database, but no answer cache: {path}: name another directory"
         raise ConfigError(msg)
-    elif layout != _LAYOUT:
+    if layout != _LAYOUT:
         msg = (
             f"an answer cache of layout {layout}, and this version of pytest-nel knows "
             f"{_LAYOUT}: {path}: name another directory, or delete it"
         )
         raise ConfigError(msg)
-    db.execute("COMMIT")
-    if create:
-        db.execute("PRAGMA journal_mode = WAL").fetchall()
-    # A lost power supply can take the last answers, never the file; the journal has them, too.
-    db.execute("PRAGMA synchronous = NORMAL")
+    return True
 
 
 def _none_there(path: Path) -> ConfigError:

@@ -284,6 +284,8 @@ class ResponseCache:
             self._failures[what] += 1
             if self.trouble is None:
                 self.trouble = f"the answer cache cannot be {what}: {error}: {self.path}"
+            if self._failures[what] == _MOST_FAILURES:
+                self.trouble += f"; after {_MOST_FAILURES} failures in a row it is let be"
         else:
             self._failures[what] = 0
 

@@ -138,5 +138,5 @@ def test_a_full_disk_costs_new_answers_only(tmp_path: Path) -> None:
     got, trouble = json.loads(output)
     assert got == {"response": "paid"}
     assert trouble.startswith("the answer cache cannot be written: ")
-    assert trouble.endswith(str(tmp_path / FILE_NAME))
+    assert str(tmp_path / FILE_NAME) in trouble
     assert checked(tmp_path) == [("ok",)]
