@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_nel.hooks.options import OPTIONS, STRICT
+from pytest_nel.hooks.options import FLAGS, OPTIONS
 
 _SHORT = {"bench": "-b", "repeats": "-n", "output-dir": "-o"}
 
@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             *short, f"--{option.name}", metavar=option.metavar, help=option.help.replace("%", "%%")
         )
-    parser.add_argument(f"--{STRICT.name}", action="store_true", help=STRICT.help)
+    for flag in FLAGS:
+        parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)
     parser.add_argument("-v", "--verbose", action="count", default=0, help="As pytest's")
 
 
@@ -48,8 +49,7 @@ def pytest_arguments(options: argparse.Namespace, rest: Sequence[str] = ()) -> l
         value = getattr(options, option.name.replace("-", "_"))
         if value is not None:
             arguments.append(f"{option.flag}={value}")
-    if options.strict:
-        arguments.append(STRICT.flag)
+    arguments += [flag.flag for flag in FLAGS if getattr(options, flag.name.replace("-", "_"))]
     arguments += ["-v"] * options.verbose
     arguments += rest
     if options.suite is not None:

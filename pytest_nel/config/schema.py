@@ -4,7 +4,7 @@ Options of plugins (services, solvers) stay raw here: the plugin's own ``Config`
 while the run is planned, before any call. So a new plugin never touches this module.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -89,16 +89,28 @@ class OutputConfig(Model):
             ``timestamped`` is false.
         timestamped: Whether ``dir`` gets a folder per run.
         progress_interval: Seconds between progress lines where there is no terminal.
+        journal_sync: When the journal is put on the disk: once a second, or with each record
+            (for network file systems that lose what was only written).
     """
 
     dir: str = "./eval_results"
     timestamped: bool = True
     progress_interval: Annotated[float, Field(gt=0)] = 30.0
+    journal_sync: Literal["second", "record"] = "second"
 
 
 class RunConfig(Model):
-    """A whole suite file."""
+    """A whole suite file.
+
+    Attributes:
+        services: Endpoints and deployments by name.
+        benchmarks: What is measured.
+        output: Where results go.
+        shard_from: ``slurm_array``: each task of a Slurm array measures its part. Only a suite
+            that says so is cut that way: an array may have nothing to do with it.
+    """
 
     services: dict[str, PluginSpec]
     benchmarks: Annotated[list[BenchmarkConfig], Field(min_length=1)]
     output: OutputConfig = OutputConfig()
+    shard_from: Literal["slurm_array"] | None = None

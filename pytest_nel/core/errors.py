@@ -8,6 +8,7 @@
     + EndpointRefused    401, 403, 404: asking again cannot help, the run stops
     + ScorerError        the scorer or verifier failed, the answer was not judged
   - GracefulError        the model itself failed (a solver says so): reward 0, no retry
+  - NoAnswer             re-scoring, and there is no stored answer to this question
   - RunStopped           asked for an attempt after the engine stopped
     + JournalError       nothing more can be written down, so nothing more is asked
 """
@@ -85,6 +86,10 @@ class ScorerError(InfraError):
 
 class GracefulError(NelError):
     """A solver says that the model failed the problem: reward 0, no retry, no scoring."""
+
+
+class NoAnswer(NelError):
+    """Re-scoring asks no model, and the journal has no answer to this question."""
 
 
 class RunStopped(NelError):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from pytest_nel.core.source import plain_state, source_digest
 from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
 
 
@@ -19,7 +20,12 @@ class NoSandbox:
 
 
 class Solver(Protocol):
-    """Turns a problem into a response. Holds connections, never per-problem state."""
+    """Turns a problem into a response. Holds connections, never per-problem state.
+
+    A solver may say what determines its answers with a method ``fingerprint()`` that returns a
+    mapping of plain values; otherwise its source and its plain attributes do. One whose
+    ``reads_row`` is False looks at the problem's text alone.
+    """
 
     async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:
         """Return the response; raise InfraError when the machinery failed."""
@@ -103,6 +109,20 @@ class EvalEnvironment:
     def pass_at(self) -> float:
         """The reward from which an attempt counts as correct."""
         return 1.0
+
+    def judging(self) -> Mapping[str, Any]:
+        """What determines judgements beside the answer and the gold answer.
+
+        When it changes, stored answers are judged again. The default says: the source of the
+        class, its neighbours in use, and the plain attributes of the object.
+        """
+        kind = type(self)
+        return {
+            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "source": source_digest(kind),
+            "state": plain_state(self),
+            "pass_at": self.pass_at,
+        }
 
     def fingerprint(self) -> Mapping[str, Any]:
         """Facts that identify the data: id, revision, content hash where known."""

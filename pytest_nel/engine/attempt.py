@@ -8,13 +8,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 from pytest_nel.core.errors import (
     FailureKind,
     GracefulError,
     InfraError,
     JournalError,
+    NoAnswer,
     ScorerError,
 )
 from pytest_nel.core.protocols import NoSandbox, Solver
@@ -26,14 +27,19 @@ from pytest_nel.core.types import (
     SolveResult,
     VerifyResult,
 )
+from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard
+from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
+from pytest_nel.engine.user_code import of_user, says
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import Scored, Solved, StepRecord, model_facts
 from pytest_nel.scoring.reasoning import split_reasoning
 from pytest_nel.scoring.result import to_verify_result
 
-T = TypeVar("T")
+Pending: TypeAlias = Solved | Kept | StepRecord
+"""An attempt on its way to whoever asks: to be judged, to be read, or finished."""
 
 _NO_SANDBOX = NoSandbox()
 _RETRY_BASE = 5.0
@@ -46,10 +52,6 @@ _RESULT_FIELDS: Sequence[tuple[str, Any, str]] = (  # Any: what isinstance takes
 )
 
 
-class UserCodeEnded(Exception):
-    """A user's code tried to end the process, or was cancelled by something of its own."""
-
-
 @dataclass(slots=True)
 class AttemptRunner:
     """What the attempts of one benchmark share.
@@ -59,6 +61,10 @@ class AttemptRunner:
         solver: Answers its problems.
         journal: Where facts are kept.
         guard: Told about every attempt.
+        identity: Makes the keys; None for a benchmark that is measured once and never resumed.
+        past: What earlier processes have written; None when there is nothing.
+        cache: Answers of other runs, or None.
+        shares: Whether repeats may share an answer of the cache.
         sleep: Waits before an attempt is made again.
     """
 
@@ -66,37 +72,108 @@ class AttemptRunner:
     solver: Solver
     journal: JournalWriter
     guard: Guard
+    identity: Identity | None = None
+    past: Past | None = None
+    cache: CachedAnswers | None = None
+    shares: bool = False
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def attempt(self, key: AttemptKey) -> Solved | StepRecord:
-        """Make the attempt; what still needs a blocking scorer comes back as Solved."""
-        self.journal.started(key)
-        solved = await self._solve(key)
+    async def attempt(self, key: AttemptKey, *, alone: bool = False) -> Pending:
+        """Make the attempt; what still needs the asker's thread comes back as Solved or Kept.
+
+        Raises:
+            NoAnswer: Re-scoring, and nobody has answered this.
+        """
+        known = self.past is not None and key in self.past
+        if not known:
+            self._begin(key, alone=alone)
+        solved = Solved(key, str(key.problem_idx), started=time.time())
+        seed = await self._seeded(solved)
+        if known:
+            kept = self._look(solved) if seed is not None else None
+            if kept is not None:
+                return await self._kept(kept)
+            self._begin(key, alone=alone)
+        if seed is not None:
+            await self._answer(seed, solved)
         self.journal.solved(solved)
         self.guard.solved(None if solved.graceful else solved.failure, solved.error)
+        if self.journal.syncs_each:
+            await asyncio.to_thread(self.journal.sync)
+        return await self._judge_here(solved)
+
+    def finish(self, pending: Pending) -> StepRecord:
+        """Judge what is not judged yet, in the calling thread.
+
+        Raises:
+            NoAnswer: Re-scoring, and the journal has no answer to this question.
+        """
+        if isinstance(pending, StepRecord):
+            return pending
+        if isinstance(pending, Kept):
+            assert self.past is not None
+            if pending.judgement is not None:
+                return self.past.record(pending)
+            pending = self._stored(pending)
+        scored = without_scorer(pending, self.plan.environment.pass_at)
+        return self._keep(pending, scored or self._judge_now(pending))
+
+    def _begin(self, key: AttemptKey, *, alone: bool) -> None:
+        if self.past is not None and self.past.mode is Mode.RESCORE:
+            msg = "no answer is stored"
+            raise NoAnswer(msg)
+        self.journal.started(key, alone=alone)
+
+    def _judge_now(self, solved: Solved) -> Scored:
+        began = time.perf_counter()
+        environment = self.plan.environment
+        try:
+            returned = environment.verify_now(solved.response, solved.expected, solved.metadata)
+            judged = returned if environment.checks_results else self._checked(solved, returned)
+        except InfraError as error:
+            return _no_score(error, began)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # Ctrl-C reaches whoever waits
+        except BaseException as error:  # noqa: BLE001 - a user's scorer: pytest.skip(), sys.exit()
+            return _no_score(self._verify_failed(solved, error), began)
+        return _judged(solved, judged, environment.pass_at, began)
+
+    async def _judge_here(self, solved: Solved) -> Pending:
+        """Judge what needs no scorer, or one that belongs on the loop."""
         scored = without_scorer(solved, self.plan.environment.pass_at)
         if scored is None and self.plan.environment.judges_now:
             return solved
         if scored is None:
             scored = await self._verify(solved)
-        return self._keep(solved, scored)
+        record = self._keep(solved, scored)
+        if self.journal.syncs_each:
+            await asyncio.to_thread(self.journal.sync)
+        return record
 
-    def finish(self, pending: Solved | StepRecord) -> StepRecord:
-        """Judge what is not judged yet, in the calling thread."""
-        if isinstance(pending, StepRecord):
-            return pending
-        began = time.perf_counter()
-        environment = self.plan.environment
+    def _look(self, solved: Solved) -> Kept | None:
+        assert self.past is not None
+        return self.past.look(solved, self._score_key(solved))
+
+    async def _kept(self, kept: Kept) -> Pending:
+        """What is judged on the loop is judged here; the rest is read by whoever asks for it."""
+        if kept.judgement is not None or self.plan.environment.judges_now:
+            return kept
         try:
-            returned = environment.verify_now(pending.response, pending.expected, pending.metadata)
-            judged = returned if environment.checks_results else self._checked(pending, returned)
-        except InfraError as error:
-            return self._keep(pending, _no_score(error, began))
-        except (KeyboardInterrupt, GeneratorExit):
-            raise  # Ctrl-C reaches whoever waits
-        except BaseException as error:  # noqa: BLE001 - a user's scorer: pytest.skip(), sys.exit()
-            return self._keep(pending, _no_score(self._verify_failed(pending, error), began))
-        return self._keep(pending, _judged(pending, judged, environment.pass_at, began))
+            solved = await asyncio.to_thread(self._stored, kept)
+        except NoAnswer:
+            return kept  # whoever asks is told
+        return await self._judge_here(solved)
+
+    def _stored(self, kept: Kept) -> Solved:
+        """A stored answer, ready to be judged; reads the disk."""
+        assert self.past is not None
+        solved, changed = self.past.answer(kept)
+        if self.past.mode is Mode.RESCORE and not same_question(solved, kept.fresh):
+            msg = "the stored answer was given to another prompt"
+            raise NoAnswer(msg)
+        if changed:
+            self.journal.solved(solved)
+        return solved
 
     def _checked(self, solved: Solved, returned: object) -> VerifyResult:
         name = self.plan.environment.name
@@ -105,36 +182,51 @@ class AttemptRunner:
 
     def _verify_failed(self, solved: Solved, error: BaseException) -> ScorerError:
         name = self.plan.environment.name
-        return ScorerError(
-            f"{name} problem {solved.key.problem_idx}: verify failed: {_says(error)}"
-        )
+        return ScorerError(f"{name} problem {solved.key.problem_idx}: verify failed: {says(error)}")
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
+        scored = replace(scored, score_key=self._score_key(solved))
         self.journal.scored(solved.key, scored)
         if solved.failure is None:
             self.guard.judged(scored.failure if scored.reward is None else None, scored.error)
         return StepRecord(solved, scored)
 
-    async def _solve(self, key: AttemptKey) -> Solved:
-        began, clock = time.time(), time.perf_counter()
-        solved = Solved(key, str(key.problem_idx), started=began)
+    def _score_key(self, solved: Solved) -> str:
+        if self.identity is None:
+            return ""
+        return self.identity.score_key(solved.solve_key, solved.expected, solved.metadata)
+
+    async def _seeded(self, solved: Solved) -> SeedResult | None:
+        """The problem; None when it could not be made, and ``solved`` says why."""
+        clock = time.perf_counter()
         try:
-            seed = await _user(self._seed, solved)
+            seed = await of_user(self._seed, solved)
         except Exception as error:  # noqa: BLE001 - a user's environment may raise anything
-            return _failed(solved, FailureKind.SYSTEM, f"seed failed: {_says(error)}")
+            _failed(solved, FailureKind.SYSTEM, f"seed failed: {says(error)}")
+            return None
         if (fault := _not_a(SeedResult, seed)) is not None:
-            return _failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
-        seed = replace(seed, attempt=key)
+            _failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
+            return None
         solved.prompt = seed.prompt
         solved.messages = None if _is_plain(seed) else seed.messages
         solved.system = seed.system
         solved.expected = seed.expected_answer
         solved.metadata = seed.metadata
-        began_solving = time.perf_counter()
-        solved.seed_ms = (began_solving - clock) * 1000
-        await self._ask(seed, solved)
-        solved.solve_ms = (time.perf_counter() - began_solving) * 1000
-        return solved
+        if self.identity is not None:
+            solved.solve_key = self.identity.solve_key(seed, solved.problem_id, solved.key.repeat)
+        solved.seed_ms = (time.perf_counter() - clock) * 1000
+        return replace(seed, attempt=solved.key)
+
+    async def _answer(self, seed: SeedResult, solved: Solved) -> None:
+        clock = time.perf_counter()
+        if self.cache is None or self.identity is None or solved.because is not None:
+            await self._ask(seed, solved)
+        else:
+            key = solved.solve_key
+            if self.shares:
+                key = self.identity.solve_key(seed, solved.problem_id, None)
+            await self.cache.answer(key, solved, lambda solved: self._ask(seed, solved))
+        solved.solve_ms = (time.perf_counter() - clock) * 1000
 
     async def _seed(self, solved: Solved) -> SeedResult:
         environment, problem = self.plan.environment, solved.key.problem_idx
@@ -149,7 +241,7 @@ class AttemptRunner:
                 await self._tries(seed, solved)
         except TimeoutError as error:
             if not deadline.expired():
-                _failed(solved, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
+                _failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
                 return
             text = f"no answer within {limit:g} s, retries included (benchmark `timeout`)"
             _failed(solved, FailureKind.SOLVE_TIMEOUT, text)
@@ -158,10 +250,10 @@ class AttemptRunner:
         last = self.plan.config.max_system_retries
         while True:
             try:
-                _answered(solved, await _user(self.solver.solve, seed, _NO_SANDBOX))
+                _answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
             except GracefulError as error:
                 solved.graceful = True
-                _failed(solved, FailureKind.MODEL_ERROR, _says(error))
+                _failed(solved, FailureKind.MODEL_ERROR, says(error))
             except InfraError as error:
                 solved.requests += error.requests
                 if error.retryable and solved.tries < last:
@@ -172,7 +264,7 @@ class AttemptRunner:
             except (TimeoutError, JournalError):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
-                _failed(solved, FailureKind.SYSTEM, f"solver failed: {_says(error)}")
+                _failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
             return
 
     async def _verify(self, solved: Solved) -> Scored:
@@ -183,7 +275,7 @@ class AttemptRunner:
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:
-                returned = await _user(
+                returned = await of_user(
                     environment.verify, solved.response, solved.expected, None, **facts
                 )
             judged = self._checked(solved, returned)
@@ -195,28 +287,6 @@ class AttemptRunner:
                 return _no_score(ScorerError(text), began)
             return _no_score(self._verify_failed(solved, error), began)
         return _judged(solved, judged, environment.pass_at, began)
-
-
-async def _user(call: Callable[..., Awaitable[T]], *args: Any, **named: Any) -> T:
-    """Await a user's code; what would end the worker or the loop becomes an ordinary error.
-
-    Any: whatever the user's function takes.
-    """
-    try:
-        return await call(*args, **named)
-    except (Exception, GeneratorExit):  # the latter: our own coroutine is being closed
-        raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise  # we cancel it: a deadline, or the end of the run
-        msg = "it was cancelled, and not by pytest-nel"
-        raise UserCodeEnded(msg) from error
-    except SystemExit as error:
-        msg = f"it called sys.exit({error.code!r})"
-        raise UserCodeEnded(msg) from error
-    except BaseException as error:  # pytest.skip(), a BaseExceptionGroup
-        raise UserCodeEnded(_says(error)) from error
 
 
 def _is_plain(seed: SeedResult) -> bool:
@@ -258,11 +328,6 @@ def _answered(solved: Solved, result: object) -> None:
 def _failed(solved: Solved, kind: FailureKind, text: str) -> Solved:
     solved.failure, solved.error = str(kind), text
     return solved
-
-
-def _says(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def without_scorer(solved: Solved, pass_at: float) -> Scored | None:

@@ -6,10 +6,15 @@ from importlib.metadata import version
 from typing import Any
 
 from pytest_nel.config.schema import PluginSpec
+from pytest_nel.core.errors import UnknownName
 from pytest_nel.core.keys import digest
+from pytest_nel.core.source import plain_state, source_digest
 from pytest_nel.core.types import JsonObject
+from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.solvers import REGISTRY as SOLVERS
 
-_OF_A_SERVICE = ("protocol", "model", "generation")
+_SHOWN = (bool, int, float, type(None))
+_OF_A_SERVICE = ("protocol", "model")
 
 
 def answering(
@@ -17,7 +22,7 @@ def answering(
     configured: Mapping[str, Any] | None = None,
     service: PluginSpec | None = None,
 ) -> JsonObject:
-    """Fingerprint of whoever answers: solver, requested model, versions.
+    """What determines answers beside the problem, by names that a message can show.
 
     A service counts by what determines answers; its URL, key and time-outs may differ.
 
@@ -26,16 +31,71 @@ def answering(
         configured: The ``solver`` entry of the benchmark.
         service: The service it asks.
     """
-    identity: JsonObject = {
-        key: value for key, value in (configured or {}).items() if key != "service"
-    }
+    facts: JsonObject = {}
     if solver is not None:
-        kind = type(solver)
-        identity["class"] = f"{kind.__module__}.{kind.__qualname__}"
-    options = {} if service is None else service.options
-    identity["service"] = {key: options[key] for key in _OF_A_SERVICE if key in options}
+        facts |= _brought(solver)
+    if configured is not None:
+        facts |= _configured(configured)
+    sampling: JsonObject = {}
+    if service is not None:
+        options = service.options
+        names = getattr(_class_of(SERVICES, service.type), "answers_by", _OF_A_SERVICE)
+        facts |= {f"service.{name}": options.get(name) for name in names if name != "generation"}
+        facts["model"] = facts.pop("service.model", None)
+        sampling |= _given(options.get("generation"))
+    sampling |= _given((configured or {}).get("generation"))
+    facts |= {f"sampling.{name}": value for name, value in sampling.items()}
+    return dict(sorted(facts.items()))
+
+
+def fingerprint_of(facts: Mapping[str, Any]) -> JsonObject:
+    """:func:`answering` for the fingerprint: what may come from the environment as digests."""
+    plain = ("model", "solver", "solver.type", "service.protocol")
     return {
-        "solver": digest(identity),
-        "model": options.get("model"),
+        "solver": digest(facts),
+        "model": facts.get("model"),
+        "answering": {
+            name: value if name in plain or isinstance(value, _SHOWN) else digest(value)[:19]
+            for name, value in facts.items()
+        },
         "versions": {"pytest-nel": version("pytest-nel"), "python": platform.python_version()},
     }
+
+
+def reads_row(solver: object, configured: Mapping[str, Any] | None = None) -> bool:
+    """Whether a solver may look at more of a problem than its text."""
+    kind = solver if solver is not None else _class_of(SOLVERS, str((configured or {})["type"]))
+    return bool(getattr(kind, "reads_row", True))
+
+
+def _brought(solver: object) -> JsonObject:
+    kind = type(solver)
+    facts: JsonObject = {"solver": f"{kind.__module__}.{kind.__qualname__}"}
+    says = getattr(solver, "fingerprint", None)
+    if callable(says):
+        return facts | {f"solver.{name}": value for name, value in says().items()}
+    facts["solver.source"] = source_digest(kind)
+    return facts | {f"solver.{name}": value for name, value in plain_state(solver).items()}
+
+
+def _configured(entry: Mapping[str, Any]) -> JsonObject:
+    kind = _class_of(SOLVERS, str(entry["type"]))
+    facts: JsonObject = {
+        f"solver.{name}": value
+        for name, value in entry.items()
+        if name not in {"service", "generation"} and value is not None
+    }
+    facts["solver.version"] = getattr(kind, "version", 1)
+    return facts
+
+
+def _class_of(registry: Any, name: str) -> Any:  # Any: the class of a plugin
+    try:
+        return registry.load(name)
+    except UnknownName:  # it is refused where it is made
+        return None
+
+
+def _given(generation: object) -> JsonObject:
+    found = generation if isinstance(generation, Mapping) else {}
+    return {name: value for name, value in found.items() if value is not None}

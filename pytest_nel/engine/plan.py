@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_nel.config.schema import BenchmarkConfig
 from pytest_nel.core.errors import DataError
-from pytest_nel.core.keys import safe_name
+from pytest_nel.core.keys import safe_name, shard_range
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import AttemptKey, JsonObject
 
@@ -21,6 +21,8 @@ class BenchmarkPlan:
         config: Its entry in the suite, command-line overrides applied.
         environment: Seeds problems and verifies answers.
         problems: Dataset positions in the order they are attempted.
+        selected: Problems of all shards together.
+        shard: (index, count) where this is one part of them.
         facts: Fingerprint parts known before the run.
     """
 
@@ -28,6 +30,8 @@ class BenchmarkPlan:
     config: BenchmarkConfig
     environment: EvalEnvironment
     problems: list[int]
+    selected: int
+    shard: tuple[int, int] | None = None
     facts: JsonObject = field(default_factory=dict)
 
     @property
@@ -53,6 +57,8 @@ class BenchmarkPlan:
             "benchmark": self.id,
             "environment": self.environment.name,
             "problems": self.problems,
+            "selected": self.selected,
+            "shard": None if self.shard is None else list(self.shard),
             "repeats": self.repeats,
             "config": settings,
             "fingerprint": self.facts,
@@ -65,6 +71,7 @@ def make_plan(
     size: int,
     *,
     taken: frozenset[str] = frozenset(),
+    shard: tuple[int, int] | None = None,
     facts: JsonObject | None = None,
 ) -> BenchmarkPlan:
     """Decide which problems are attempted and in which order.
@@ -73,6 +80,7 @@ def make_plan(
     ``max_problems``: raising the limit only adds problems. What an interrupted run has judged in
     this order (as plain scorers do) is a fair sample; judged as answers came in (async scorers,
     environments written as a class), it holds more of the quick ones, and the summary says so.
+    A shard is a contiguous part of what remains, so all of them together are the whole.
 
     Raises:
         DataError: There is no problem to attempt.
@@ -84,11 +92,17 @@ def make_plan(
     if config.shuffle_seed is not None:
         random.Random(config.shuffle_seed).shuffle(problems)  # noqa: S311 - an order, no secret
     problems = problems[: config.max_problems]
+    selected = len(problems)
+    if shard is not None:
+        start, end = shard_range(selected, *shard)
+        problems = problems[start:end]
     return BenchmarkPlan(
         id=_unique(environment.name or config.name, taken),
         config=config,
         environment=environment,
         problems=problems,
+        selected=selected,
+        shard=shard,
         facts=dict(facts or {}) | {"dataset_size": size, "shuffle_seed": config.shuffle_seed},
     )
 

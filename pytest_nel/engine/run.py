@@ -14,10 +14,11 @@ from pytest_nel.core.errors import ConfigError, RunStopped
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import JsonObject
-from pytest_nel.engine.fingerprint import answering
+from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
+from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.engine.runtime import Parts, validated
-from pytest_nel.engine.session import Engine
+from pytest_nel.engine.session import Engine, How, Writing
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.records.files import derive, utc_now, write_plan
 from pytest_nel.records.record import StepRecord
@@ -93,10 +94,12 @@ class _Run:
         given = {**settings, "solver": PluginSpec(type="custom"), "name": environment.name}
         config: BenchmarkConfig = validated(BenchmarkConfig, given, "run_evaluation")
         facts: JsonObject = {"run_id": self.directory.name, "timestamp": utc_now()}
-        engine = Engine(self.directory, Parts({}, log_dir=self.directory / "logs"), meta=facts)
+        engine = Engine(
+            self.directory, Parts({}, log_dir=self.directory / "logs"), writing=Writing(meta=facts)
+        )
         try:
             size = engine.loop.call(environment.dataset_size())
-            facts_of = {**environment.fingerprint(), **answering(solver)}
+            facts_of = {**environment.fingerprint(), **fingerprint_of(answering(solver))}
             plan = make_plan(config, environment, size, facts=facts_of)
             write_plan(self.directory / plan.id, plan.as_json())
             stopped = self._take_all(engine, plan, solver)
@@ -110,7 +113,7 @@ class _Run:
     def _take_all(self, engine: Engine, plan: BenchmarkPlan, solver: Solver) -> RunStopped | None:
         keys = list(plan.keys())
         try:
-            engine.add(plan, solver)
+            engine.add(plan, solver, How(identity=_identity(plan, solver)))
             # a solver need not use our client, so here the attempts themselves are held to C
             engine.start(keys, limit=plan.config.max_concurrent, window=plan.window)
             for position in range(len(keys)):
@@ -134,6 +137,11 @@ class _Run:
         if stopped is not None:
             raise stopped
         return derived.bundle
+
+
+def _identity(plan: BenchmarkPlan, solver: Solver) -> Identity:
+    facts = answering(solver)
+    return Identity(facts, plan.environment.judging(), reads_row=reads_row(solver))
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:

@@ -2,23 +2,71 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_nel.core.errors import JournalError, RunStopped
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import AttemptKey
-from pytest_nel.engine.attempt import AttemptRunner
+from pytest_nel.engine.attempt import AttemptRunner, Pending
+from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard, StopReason
+from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.lookahead import LookAhead
 from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts, closed
-from pytest_nel.records.journal import JournalWriter
-from pytest_nel.records.record import Solved, StepRecord
+from pytest_nel.records.index import journal_name
+from pytest_nel.records.journal import SYNC_EVERY, JournalWriter
+from pytest_nel.records.record import StepRecord
 
 MAX_CONSECUTIVE_UNSCORED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How a process writes its journals.
+
+    Attributes:
+        writer: The process's name, with which its files begin.
+        turn: How many times processes have begun to write into this run, this time included.
+        meta: Facts for the first line of each file.
+        sync_every: Seconds between two times that a file is put on the disk; 0: each record.
+    """
+
+    writer: str = "main"
+    turn: int = 1
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    sync_every: float = SYNC_EVERY
+
+    def open(self, directory: Path, benchmark: str) -> JournalWriter:
+        """The journal of a benchmark."""
+        path = directory / "journal" / journal_name(self.writer, self.turn)
+        own = {"writer": self.writer, "turn": self.turn, "benchmark": benchmark}
+        return JournalWriter(path, {**self.meta, **own}, sync_every=self.sync_every)
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a benchmark is measured, beside its plan.
+
+    Attributes:
+        at_once: Attempts of it that may run at once; None leaves it to ``limit`` of start.
+        identity: Makes its keys.
+        past: What earlier processes have written.
+        cache: Answers of other runs.
+        shares: Whether repeats may share an answer of the cache.
+    """
+
+    at_once: int | None = None
+    identity: Identity | None = None
+    past: Past | None = None
+    cache: CachedAnswers | None = None
+    shares: bool = False
 
 
 class Engine:
@@ -27,8 +75,7 @@ class Engine:
     Args:
         run_dir: The run's directory; each benchmark has a folder in it.
         parts: Services and clients; closed here.
-        writer: This process's name, the stem of its journal files.
-        meta: Facts for the first line of each journal.
+        writing: How its journals are written; may be set until the first :meth:`add`.
         max_consecutive: Unscored attempts in a row after which the run stops.
     """
 
@@ -37,36 +84,36 @@ class Engine:
         run_dir: Path,
         parts: Parts,
         *,
-        writer: str = "main",
-        meta: Mapping[str, Any] | None = None,
+        writing: Writing | None = None,
         max_consecutive: int = MAX_CONSECUTIVE_UNSCORED,
     ) -> None:
         self._run_dir = run_dir
-        self._writer = writer
-        self._meta = dict(meta or {}) | {"writer": writer}
+        self.writing = writing or Writing()
         self.parts = parts
         self.loop = LoopThread()
         self.guard = Guard(max_consecutive)
         self._runners: dict[str, AttemptRunner] = {}
         self._at_once: dict[str, int] = {}
         self._rooms: dict[str, asyncio.Semaphore] = {}
-        self._ahead: LookAhead[AttemptKey, Solved | StepRecord] | None = None
+        self._ahead: LookAhead[AttemptKey, Pending] | None = None
 
-    def add(self, plan: BenchmarkPlan, solver: Solver, *, at_once: int | None = None) -> None:
+    def add(self, plan: BenchmarkPlan, solver: Solver, how: How | None = None) -> None:
         """Make a benchmark known; opens the solver and the benchmark's journal.
 
         Args:
             plan: The benchmark.
             solver: Answers it.
-            at_once: Attempts of it that may run at once; None leaves it to ``limit`` of start.
+            how: Everything that may be left out.
         """
+        how = how or How()
         self.parts.open(self.loop, solver)
         self.loop.call(plan.environment.prepare())
-        path = self._run_dir / plan.id / "journal" / f"{self._writer}.jsonl"
-        journal = JournalWriter(path, self._meta | {"benchmark": plan.id})
-        self._runners[plan.id] = AttemptRunner(plan, solver, journal, self.guard)
-        if at_once is not None:
-            self._at_once[plan.id] = at_once
+        journal = self.writing.open(self._run_dir / plan.id, plan.id)
+        self._runners[plan.id] = AttemptRunner(
+            plan, solver, journal, self.guard, how.identity, how.past, how.cache, how.shares
+        )
+        if how.at_once is not None:
+            self._at_once[plan.id] = how.at_once
 
     def start(self, order: Sequence[AttemptKey], *, limit: int, window: int) -> None:
         """Begin with the first of ``order``; ``limit`` attempts run at once."""
@@ -87,7 +134,7 @@ class Engine:
             msg = "the engine has not been started"
             raise RunStopped(msg)
         self._heed_guard()
-        pending = ahead.result(position, tick)
+        pending = ahead.result(position, lambda: self._wait(tick))
         runner = self._runners[_key(pending).benchmark]
         try:
             record = runner.finish(pending)
@@ -99,10 +146,29 @@ class Engine:
             self._heed_guard()
         return record
 
+    def _wait(self, tick: Callable[[], None] | None) -> None:
+        """While one attempt is awaited, others are written."""
+        for runner in self._runners.values():
+            try:
+                runner.journal.sync()
+            except JournalError as error:
+                self.guard.give_up(str(error))
+        if tick is not None:
+            tick()
+
     def stop(self, reason: str) -> None:
         """Send nothing new from now on."""
         if self._ahead is not None:
             self._ahead.stop(reason)
+
+    @property
+    def kept(self) -> Counter[str]:
+        """What became of attempts that an earlier process had begun."""
+        total: Counter[str] = Counter()
+        for runner in self._runners.values():
+            if runner.past is not None:
+                total += runner.past.counts
+        return total
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -127,6 +193,8 @@ class Engine:
                     runner.journal.close()
                 except JournalError as error:
                     self.guard.give_up(str(error))
+                if runner.past is not None:
+                    runner.past.close()
             self.parts.stop_services()
 
     async def _close_async(self) -> None:
@@ -136,7 +204,7 @@ class Engine:
             await closed(runner.plan.environment)
         await self.parts.close_async()
 
-    async def _attempt(self, key: AttemptKey) -> Solved | StepRecord:
+    async def _attempt(self, key: AttemptKey) -> Pending:
         runner = self._runners[key.benchmark]
         room = self._rooms.get(key.benchmark)
         try:
@@ -168,5 +236,5 @@ class Engine:
             self._ahead.stop(self.guard.reason.text)
 
 
-def _key(pending: Solved | StepRecord) -> AttemptKey:
-    return pending.key if isinstance(pending, Solved) else pending.solved.key
+def _key(pending: Pending) -> AttemptKey:
+    return pending.solved.key if isinstance(pending, StepRecord) else pending.key

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytest_nel.authoring.benchmark import Benchmark, check_requirements, equals
 from pytest_nel.core.errors import ConfigError, NelError, ScorerError
 from pytest_nel.core.protocols import EvalEnvironment, Sandbox
 from pytest_nel.core.registry import unknown
+from pytest_nel.core.source import source_digest
 from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments._problems import Problems
 from pytest_nel.scoring.result import to_verify_result
@@ -139,6 +141,17 @@ class BenchmarkEnvironment(EvalEnvironment):
             "scorer": scorer_identity(self.benchmark),
             "extra": self._problems.extra_digest,
             "pass_at": self.pass_at,
+        }
+
+    def judging(self) -> Mapping[str, Any]:
+        """The scorer with what it uses, its settings, and our version, since ours may be called."""
+        benchmark = self.benchmark
+        return {
+            "scorer": scorer_identity(benchmark),
+            "source": source_digest(benchmark.scorer) if benchmark.scorer else "",
+            "extra": benchmark.extra,
+            "pass_at": self.pass_at,
+            "pytest-nel": version("pytest-nel"),
         }
 
     def _judge(

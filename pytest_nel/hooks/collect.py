@@ -135,6 +135,7 @@ def items_of(
         environment,
         _size(environment),
         taken=frozenset(run.benchmarks),
+        shard=run.shard,
         facts=dict(environment.fingerprint()),
     )
     bench = BenchmarkRun(

@@ -10,16 +10,20 @@ import pytest
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import Solver
-from pytest_nel.core.types import Endpoint
-from pytest_nel.engine.fingerprint import answering
+from pytest_nel.core.types import Endpoint, JsonObject
+from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
+from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import Parts, share_of
-from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
+from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
+from pytest_nel.hooks.cache import cache_of
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
+from pytest_nel.hooks.resume import past_of, settle, take
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
-from pytest_nel.records.files import write_plan
+from pytest_nel.records.journal import SYNC_EVERY
 
 NOT_BEGUN = "nothing was measured"
 _AS_WRITTEN = ("name", "solver", "params")  # their values may come from the environment
@@ -50,14 +54,33 @@ def begin(run: Run, item: pytest.Item) -> None:
 
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
-    parts = run.parts = _parts(run)
     engine = run.engine = Engine(
         run.directory,
-        parts,
-        writer=run.worker.id if run.worker else "main",
-        meta=run.facts(),
+        _parts(run),
         max_consecutive=run.options.get("max-consecutive-unscored", MAX_CONSECUTIVE_UNSCORED),
     )
+    run.parts = engine.parts
+    asks = run.mode is not Mode.RESCORE
+    solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
+    take(run)  # only now: no folder for what cannot begin
+    engine.writing = _writing(run)
+    write_snapshot(run)
+    plans = [_plan_json(run, bench, solver) for bench, solver in zip(benches, solvers, strict=True)]
+    for bench, plan in zip(benches, plans, strict=True):
+        settle(run, bench, plan)
+    most = 1
+    for bench, solver in zip(benches, solvers, strict=True):
+        room = at_once(run, bench, solver) if asks else 1
+        engine.add(bench.plan, solver, _how(run, bench, solver, room))
+        most = max(most, room)
+    limit, window = limits(run, benches, most)
+    engine.start(run.order, limit=limit, window=window)
+
+
+def _answering(run: Run, benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Solver]:
+    """Who answers each benchmark; services are started, keys are read."""
+    parts = run.parts
+    assert parts is not None
     for bench in benches:
         if bench.service is not None:
             parts.plan_limit(bench.service, bench.plan.config.max_concurrent)
@@ -69,29 +92,29 @@ def _begin(run: Run, item: pytest.Item) -> None:
     for bench, solver in zip(benches, solvers, strict=True):
         if solver is not run.solvers:
             _brought(run, bench)
-    _make_folder(run)  # only now: no folder for what cannot begin
-    write_snapshot(run)
-    most = 1
-    for bench, solver in zip(benches, solvers, strict=True):
-        write_plan(run.directory / bench.plan.id, _plan_json(run, bench, solver))
-        room = at_once(run, bench, solver)
-        engine.add(bench.plan, solver, at_once=room)
-        most = max(most, room)
-    limit, window = limits(run, benches, most)
-    engine.start(run.order, limit=limit, window=window)
+    return solvers
 
 
-def _make_folder(run: Run) -> None:
-    try:
-        run.directory.mkdir(parents=True, exist_ok=True)
-        (run.directory / ".writable").touch()
-        (run.directory / ".writable").unlink(missing_ok=True)
-    except OSError as error:
-        msg = (
-            f"results cannot be written to {run.directory}: {error.strerror or error}; name "
-            "another place with --nel-output-dir"
-        )
-        raise ConfigError(msg) from None
+def _writing(run: Run) -> Writing:
+    own = run.worker
+    return Writing(
+        writer=own.id if own else "main",
+        turn=own.turn if own else run.turn,
+        meta=run.facts(),
+        sync_every=0.0 if run.sync == "record" else SYNC_EVERY,
+    )
+
+
+def _how(run: Run, bench: BenchmarkRun, solver: Solver, room: int) -> How:
+    configured = bench.plan.config.solver.model_dump() if solver is run.solvers else None
+    brought = None if solver is run.solvers else solver
+    identity = Identity(
+        _who(run, bench, solver),
+        bench.plan.environment.judging(),
+        reads_row=reads_row(brought, configured),
+    )
+    cache, shares = cache_of(run, identity)
+    return How(room, identity, past_of(run, bench), cache, shares)
 
 
 def _parts(run: Run) -> Parts:
@@ -104,13 +127,17 @@ def _parts(run: Run) -> Parts:
     )
 
 
-def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:
-    facts = bench.plan.as_json()
+def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
     asked = None if bench.service is None else run.services.get(bench.service)
     if isinstance(solver, ConfiguredSolvers):
-        who = answering(None, facts["config"]["solver"], asked)
-    else:  # what is configured answers nothing, unless this solver asks the model itself
-        who = answering(solver, None, asked if bench.asks_model else None)
+        return answering(None, bench.plan.config.solver.model_dump(), asked)
+    # what is configured answers nothing, unless this solver asks the model itself
+    return answering(solver, None, asked if bench.asks_model else None)
+
+
+def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
+    facts = bench.plan.as_json()
+    who = fingerprint_of(_who(run, bench, solver))
     facts["fingerprint"] = {**facts["fingerprint"], **who}
     facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
@@ -247,7 +274,12 @@ def end(run: Run) -> None:
     """Stop sending, close everything. What is in flight gets a short grace."""
     if run.engine is not None:
         run.engine.close()
+        run.kept += run.engine.kept
         run.stop = run.stop or run.engine.stop_reason
+    if run.cache is not None:
+        run.cache.close()
+        if run.cache.trouble is not None:
+            run.notes.append(f"cache: {run.cache.trouble}")
 
 
 def mine(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:

@@ -92,14 +92,22 @@ class Finish:
         if run.derived:
             self._report_checks(session, code)
         session.exitstatus = code
+        if run.folder is not None:
+            run.folder.release()
 
     def _hand_over(self, session: pytest.Session) -> None:
         stop = self._run.stop
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
-        output["nel"] = {"stop": None if stop is None else [stop.text, stop.fatal]}
+        output["nel"] = {
+            "stop": None if stop is None else [stop.text, stop.fatal],
+            "notes": list(self._run.notes),
+            "kept": dict(self._run.kept),
+        }
 
     def take_over(self, given: dict[str, Any]) -> None:
         """What a worker handed over when it ended."""
+        self._run.notes += [note for note in given["notes"] if note not in self._run.notes]
+        self._run.kept.update(given["kept"])
         if given["stop"] is not None and self._run.stop is None:
             text, fatal = given["stop"]
             self._run.stop = StopReason(text, fatal)
@@ -109,8 +117,10 @@ class Finish:
         run = self._run
         if run.derived:
             return
-        if run.quick is not None:
+        if run.mode is None and run.quick is not None:
             (run.directory / SUITE_FILE).unlink(missing_ok=True)
+        if run.folder is not None and run.turn <= 1:
+            run.folder.discard()
         with contextlib.suppress(OSError):  # not there, or not empty
             run.directory.rmdir()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.errors import RunStopped
+from pytest_nel.core.errors import NoAnswer, RunStopped
 from pytest_nel.core.keys import item_name
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.hooks.engine import begin, tick, told_to_stop
@@ -58,7 +58,7 @@ class AttemptItem(pytest.Item):
         """Take this attempt's record, waiting for it if need be."""
         try:
             fetch(self)
-        except RunStopped as stopped:
+        except (RunStopped, NoAnswer) as stopped:
             pytest.skip(f"not run: {stopped}")
 
 
@@ -67,6 +67,7 @@ def fetch(item: AttemptItem) -> StepRecord:
 
     Raises:
         RunStopped: The run ended before the attempt was made.
+        NoAnswer: It is only to be judged, and there is nothing to judge.
     """
     if item.record is not None and item.record.scored.outcome != "unscored":
         return item.record

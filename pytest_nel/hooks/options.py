@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 SHOWS = ("wrong", "unparsed", "unscored", "all")
+ONLY = ("wrong", "unparsed", "unscored")
+SYNCS = ("second", "record")
 
 
 class Option(NamedTuple):
@@ -66,11 +68,35 @@ def _seed(text: str) -> int | str:
         raise argparse.ArgumentTypeError(msg) from None
 
 
-def _show(text: str) -> str:
-    if text not in SHOWS:
-        msg = f"expected one of {', '.join(SHOWS)}, got {text!r}"
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            msg = f"expected one of {', '.join(words)}, got {text!r}"
+            raise argparse.ArgumentTypeError(msg)
+        return text
+
+    return parse
+
+
+def shard(text: str) -> tuple[int, int]:
+    """``2/8``: the third of eight; argparse's error otherwise."""
+    index, slash, count = text.strip().partition("/")
+    if not (slash and index.isdecimal() and count.isdecimal() and int(count) > 0):
+        msg = f"expected I/N such as 0/8, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
-    return text
+    if int(index) >= int(count):
+        msg = f"expected I/N with I from 0 to {int(count) - 1}, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(index), int(count)
+
+
+def _size(text: str) -> int:
+    from pytest_nel.core.units import size_of  # noqa: PLC0415 - only where it is given
+
+    try:
+        return size_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _truth(text: str) -> bool:
@@ -128,10 +154,34 @@ OPTIONS = (
         "N",
         "Stop after so many attempts in a row without a score (default: 20)",
     ),
-    Option("show", _show, "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
+    Option(
+        "only",
+        _one_of(*ONLY),
+        "WHICH",
+        f"With --nel-resume: make only these attempts again: {', '.join(ONLY)}",
+    ),
+    Option(
+        "shard", shard, "I/N", "Measure the I-th of N parts, from 0; join them by nel eval merge"
+    ),
+    Option("cache", str, "DIR", "Take answers from this cache where it has them, add new ones"),
+    Option("cache-size", _size, "SIZE", "What the cache may take on the disk (default: 2GB)"),
+    Option(
+        "journal-sync",
+        _one_of(*SYNCS),
+        "WHEN",
+        "Put the journal on the disk once a second, or with each record (default: second)",
+    ),
+    Option("show", _one_of(*SHOWS), "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
 )
-_NO_INI = {"bench"}  # it is a way to call pytest, not a default
-STRICT = Option("strict", _truth, "", "Wrong and unparsed answers fail their item")
+FLAGS = (
+    Option("strict", _truth, "", "Wrong and unparsed answers fail their item"),
+    Option("resume", _truth, "", "Go on in the run directory that is there: solve what is missing"),
+    Option("rescore", _truth, "", "Judge stored answers again; no model is asked"),
+    Option(
+        "cache-share-repeats", _truth, "", "Repeats share a cached answer where temperature is 0"
+    ),
+)
+_NO_INI = {"bench", "only", "shard", "rescore"}  # what one call does, and no default
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +215,12 @@ def add_options(parser: pytest.Parser) -> None:
         )
         if option.name not in _NO_INI:
             parser.addini(option.dest, f"Default of {option.flag}", default=None)
-    group.addoption(
-        STRICT.flag, dest=STRICT.dest, action="store_true", default=None, help=STRICT.help
-    )
-    parser.addini(STRICT.dest, f"Default of {STRICT.flag}", default=None)
+    for option in FLAGS:
+        group.addoption(
+            option.flag, dest=option.dest, action="store_true", default=None, help=option.help
+        )
+        if option.name not in _NO_INI:
+            parser.addini(option.dest, f"Default of {option.flag}", default=None)
     parser.addini(
         "nel_files",
         "Globs of Python files searched for benchmarks in directories (default: bench_*.py)",
@@ -185,7 +237,7 @@ def resolve(config: pytest.Config, getenv: Callable[[str], str | None]) -> Optio
     """
     given: dict[str, Any] = {}
     fallback: dict[str, Any] = {}
-    for option in (*OPTIONS, STRICT):
+    for option in (*OPTIONS, *FLAGS):
         value = config.getoption(option.dest, None)
         if value is not None:
             given[option.name] = value
@@ -223,6 +275,6 @@ def asked_for(config: pytest.Config) -> bool:
     """Whether this run wants us: ``-p nel``, an option of ours, or a suite file by name."""
     if "nel" in (config.getoption("plugins", None) or []):
         return True
-    if any(config.getoption(option.dest, None) is not None for option in (*OPTIONS, STRICT)):
+    if any(config.getoption(option.dest, None) is not None for option in (*OPTIONS, *FLAGS)):
         return True
     return any(str(arg).partition("::")[0].endswith(".nel.yaml") for arg in config.args)

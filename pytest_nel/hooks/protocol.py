@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.errors import RunStopped
+from pytest_nel.core.errors import NoAnswer, RunStopped
 from pytest_nel.hooks.engine import mine
 from pytest_nel.hooks.item import AttemptItem, fetch
 from pytest_nel.hooks.outcome import LETTERS_UP_TO, dress
@@ -115,7 +115,7 @@ def _fetched(item: AttemptItem) -> tuple[Any, Any]:
     """Take the record; whatever comes instead is an outcome, as in pytest's own protocol."""
     try:
         fetch(item)
-    except RunStopped as stopped:
+    except (RunStopped, NoAnswer) as stopped:
         return "skipped", (str(item.path), None, f"Skipped: not run: {stopped}")
     except (KeyboardInterrupt, pytest.exit.Exception):
         raise

@@ -3,27 +3,26 @@
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_nel.config.interpolate import getenv
-from pytest_nel.config.schema import OutputConfig
 from pytest_nel.config.snapshot import write_suite
 from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.engine.run import refuse_used
+from pytest_nel.engine.past import Mode
 from pytest_nel.hooks import fixtures, outcome, protocol
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.junit import Junit
 from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
+from pytest_nel.hooks.only import Only
 from pytest_nel.hooks.options import Options, resolve
+from pytest_nel.hooks.resume import choose, mode_of, shard_of, take, targets
 from pytest_nel.hooks.snapshot import SUITE_FILE, header
 from pytest_nel.hooks.state import Role, Run, Worker, run_key
 from pytest_nel.hooks.terminal import Terminal
 from pytest_nel.hooks.xdist import Distribution
 from pytest_nel.records.files import utc_now
-
-RESULTS = "eval_results"
+from pytest_nel.records.rundir import RunFacts
 
 
 def activate(config: pytest.Config) -> Run:
@@ -55,6 +54,8 @@ def _register(run: Run) -> None:
         "terminal": Terminal(run),
         "junit": Junit(run),
     }
+    if run.options.given.get("only"):
+        plugins["only"] = Only(run)
     if run.role == "controller":
         plugins["distribution"] = Distribution(run, finish)
     for name, plugin in plugins.items():
@@ -68,33 +69,26 @@ def _role(config: pytest.Config) -> Role:
     return "controller" if distributed else "single"
 
 
-def _new_run(config: pytest.Config, options: Any, role: Role) -> Run:
+def _new_run(config: pytest.Config, options: Options, role: Role) -> Run:
     output = suite_output(config)
     run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
-    directory = config.invocation_params.dir / _directory(options, output, run_id)
-    if not config.option.collectonly:
-        try:
-            refuse_used(directory)
-        except NelError as error:
-            raise pytest.UsageError(str(error)) from None
-    run = Run(config, options, role, run_id, directory, utc_now())
+    try:
+        shard = shard_of(config, options)
+        facts = RunFacts(run_id, utc_now(), targets(config, options), shard)
+        directory, facts = choose(config, options, output, facts)
+        run = Run(config, options, role, directory, facts, shard=shard, mode=mode_of(options))
+        if run.mode is not None and directory.is_dir() and not config.option.collectonly:
+            take(run)
+    except NelError as error:
+        raise pytest.UsageError(str(error)) from None
     if output is not None:
         run.progress_interval = output.progress_interval
+        run.sync = output.journal_sync
+    run.sync = options.get("journal-sync", run.sync)
     return run
 
 
-def _directory(options: Options, output: OutputConfig | None, run_id: str) -> Path:
-    """The command line's directory, the suite's, the ini's, or one below eval_results."""
-    says = output is not None and "dir" in output.model_fields_set
-    fixed = options.given.get("output-dir") or (None if says else options.get("output-dir"))
-    if fixed is not None:
-        return Path(fixed)
-    if output is None:
-        return Path(RESULTS) / run_id
-    return Path(output.dir) / run_id if output.timestamped else Path(output.dir)
-
-
-def _worker_run(config: pytest.Config, options: Any) -> Run:
+def _worker_run(config: pytest.Config, options: Options) -> Run:
     given = config.workerinput.get("nel")  # type: ignore[attr-defined]  # xdist sets it
     if given is None:
         msg = (
@@ -102,11 +96,15 @@ def _worker_run(config: pytest.Config, options: Any) -> Run:
             "measuring run: name the files on the command line or add -p nel"
         )
         raise pytest.UsageError(msg)
-    run = Run(
-        config, options, "worker", given["run_id"], Path(given["directory"]), given["timestamp"]
-    )
+    shard = given["part"] and tuple(given["part"])
+    facts = RunFacts(given["run_id"], given["timestamp"], given["targets"], shard)
+    run = Run(config, options, "worker", Path(given["directory"]), facts, shard=shard)
+    run.turn, run.sync = given["turn"], given["sync"]
+    run.mode = Mode(given["mode"]) if given["mode"] else None
     worker_id: str = config.workerinput["workerid"]  # type: ignore[attr-defined]
-    run.worker = Worker(worker_id, given["shard"], given["shards"], given["only"])
+    run.worker = Worker(
+        worker_id, given["shard"], given["shards"], given["own_turn"], given["only"]
+    )
     run.endpoints = given["endpoints"]
     return run
 
@@ -121,7 +119,10 @@ def _begin_quick(run: Run) -> None:
         raw = suite_for(str(run.quick), run.options)
         if not raw["services"]:
             raise ConfigError(NO_MODEL)
-        run.directory.mkdir(parents=True, exist_ok=True)
+        if config.option.collectonly:
+            run.directory.mkdir(parents=True, exist_ok=True)
+        else:
+            take(run)
         path = run.directory / SUITE_FILE
         write_suite(raw, path, header=header(run))
     except NelError as error:

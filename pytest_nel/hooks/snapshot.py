@@ -8,6 +8,7 @@ from typing import Any
 from pytest_nel.config.interpolate import escape
 from pytest_nel.config.quick import anchored
 from pytest_nel.config.snapshot import header_lines, write_suite
+from pytest_nel.engine.past import Mode
 from pytest_nel.hooks.state import BenchmarkRun, Run
 
 SUITE_FILE = "suite.nel.yaml"
@@ -23,11 +24,15 @@ def header(run: Run) -> list[str]:
 def write_snapshot(run: Run) -> None:
     """Write suite.nel.yaml unless quick mode or another worker has already.
 
+    A run that goes on says what it is now; what it was stands with records that were set aside.
+
     It says what the suites and the command line said, references unexpanded: a value that comes
     from the environment may be a secret.
     """
     path = run.directory / SUITE_FILE
-    if path.exists():
+    first = run.worker is None or run.worker.shard == 0
+    goes_on = run.mode is Mode.RESUME and run.quick is None and run.turn > 1 and first
+    if path.exists() and not goes_on:
         return
     raw: dict[str, Any] = {
         "services": run.written_services,

@@ -12,7 +12,9 @@ import pytest
 
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.types import AttemptKey
+from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import StopReason
+from pytest_nel.engine.past import Mode
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.engine.session import Engine
@@ -20,6 +22,8 @@ from pytest_nel.gate.health import Check
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.records.files import Derived
+from pytest_nel.records.index import JournalIndex
+from pytest_nel.records.rundir import RunDirectory, RunFacts
 
 Role: TypeAlias = Literal["single", "controller", "worker"]
 
@@ -67,12 +71,15 @@ class Worker:
         id: ``gw0``.
         shard: Which part of the items is ours.
         shards: How many parts there are.
+        turn: Which turn of the run its journals belong to; higher than the run's own when it
+            inherits a shard.
         only: Item indices to run, when a predecessor has done the others.
     """
 
     id: str
     shard: int
     shards: int
+    turn: int = 1
     only: list[int] | None = None
 
 
@@ -84,10 +91,18 @@ class Run:
         config: pytest's.
         options: Resolved options.
         role: single process, controller or worker.
-        id: The run's id, the same in every process.
-        directory: The run's directory; nothing is in it before the run begins.
-        timestamp: When the run began, ISO 8601 in UTC.
+        directory: The run's directory; a new run has nothing in it before it begins.
+        run_facts: What run.json says.
+        folder: The directory, held against other runs; None before this one begins.
+        turn: How many times processes have begun to write into it, this time included; 0 where
+            that is not known yet.
+        mode: What becomes of earlier records; None where there are none to count.
+        shard: Which part of the whole this run is.
+        indexes: Journals that were there when this process began, by plan id.
+        notes: What a reader must know beside the numbers.
+        kept: What became of attempts that an earlier process had begun.
         worker: Set in a worker.
+        sync: When journals are put on the disk: ``second`` or ``record``.
         progress_interval: Seconds between progress lines where there is no terminal.
         services: Declared services by name, references expanded except those to keys.
         written_services: The same with all references as they are written.
@@ -96,6 +111,7 @@ class Run:
         selected: Attempts of the whole session, by node id without the bracket.
         engine: Running, or None.
         parts: Services and clients of this process.
+        cache: Answers of other runs, opened where one is asked for.
         solvers: The configured solvers; what ``nel_solver`` returns by default.
         model_asked: Whether ``nel_model`` was made.
         on_tick: Called while an item waits.
@@ -113,10 +129,17 @@ class Run:
     config: pytest.Config
     options: Options
     role: Role
-    id: str
     directory: Path
-    timestamp: str
+    run_facts: RunFacts
+    folder: RunDirectory | None = None
+    turn: int = 0
+    mode: Mode | None = None
+    shard: tuple[int, int] | None = None
+    indexes: dict[str, JournalIndex] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    kept: Counter[str] = field(default_factory=Counter)
     worker: Worker | None = None
+    sync: str = "second"
     progress_interval: float = 30.0
     services: dict[str, PluginSpec] = field(default_factory=dict)
     written_services: dict[str, Any] = field(default_factory=dict)
@@ -125,6 +148,7 @@ class Run:
     selected: Counter[str] = field(default_factory=Counter)
     engine: Engine | None = None
     parts: Parts | None = None
+    cache: CachedAnswers | None = None
     solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
     model_asked: bool = False
     on_tick: list[Callable[[], None]] = field(default_factory=list)
@@ -137,6 +161,16 @@ class Run:
     config_error: bool = False
     derived: list[Derived] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """The run's id, the same in every process and for every resumption."""
+        return self.run_facts.run_id
+
+    @property
+    def inherits(self) -> bool:
+        """Whether this process goes on where another of the same session has died."""
+        return self.worker is not None and self.worker.turn > self.turn
 
     @property
     def quick(self) -> str | None:
@@ -155,7 +189,11 @@ class Run:
 
     def facts(self) -> dict[str, Any]:
         """What every bundle says about the run."""
-        return {"run_id": self.id, "timestamp": self.timestamp}
+        return {
+            "run_id": self.id,
+            "timestamp": self.run_facts.timestamp,
+            "turns": self.turn,
+        }
 
 
 def before_bracket(nodeid: str) -> str:

@@ -13,7 +13,14 @@ from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.state import BenchmarkRun, Run, before_bracket
 from pytest_nel.records.files import Derived
 from pytest_nel.reports.progress import Flow, Progress, progress_line
-from pytest_nel.reports.summary import Line, category_line, note_lines, shown_record, summary_lines
+from pytest_nel.reports.summary import (
+    Line,
+    category_line,
+    kept_lines,
+    note_lines,
+    shown_record,
+    summary_lines,
+)
 
 _TTY_EVERY = 0.2
 _SHOWN_AT_MOST = 50
@@ -57,7 +64,9 @@ class Terminal:
                 chosen = sum(key.benchmark == bench.plan.id for key in run.order)
                 self._part(bench.plan.id, chosen, bench.plan.repeats)
         if planned and not self._config.option.collectonly:
-            planned.append(f"nel: results in {shown_path(run.directory, self._config)}")
+            where = shown_path(run.directory, self._config)
+            going_on = run.mode is not None and run.turn > 1
+            planned.append(f"nel: going on in {where}" if going_on else f"nel: results in {where}")
         return planned
 
     def _part(self, name: str, total: int = 0, repeats: int = 1) -> Progress:
@@ -160,6 +169,9 @@ class Terminal:
         for derived in run.derived:
             yield from self._shown(derived)
         yield from summary_lines(bundles)
+        yield from kept_lines(run.kept)
+        for note in run.notes:
+            yield Line(note, {"yellow": True})
         for derived in run.derived[:5]:
             yield from category_line(derived.bundle)
         for derived in run.derived:

@@ -14,6 +14,7 @@ from pytest_nel.engine.runtime import Parts
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.models import override, suite_args, suite_for
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
+from pytest_nel.hooks.resume import take
 from pytest_nel.hooks.scheduling import ShardScheduling
 from pytest_nel.hooks.state import Run
 
@@ -29,6 +30,7 @@ class Distribution:
         self._parts: Parts | None = None
         self._scheduler: ShardScheduling | None = None
         self._given = 0
+        self._last_turn = 0
         self._orphans: list[int] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -40,8 +42,8 @@ class Distribution:
             raise pytest.UsageError(msg)
         if session.config.option.collectonly:
             return
-        run.directory.mkdir(parents=True, exist_ok=True)
         try:
+            take(run)
             self._start(self._services())
         except NelError as error:
             raise pytest.UsageError(str(error)) from None
@@ -85,12 +87,25 @@ class Distribution:
         node.workerinput["nel"] = {
             "run_id": run.id,
             "directory": str(run.directory),
-            "timestamp": run.timestamp,
+            "timestamp": run.run_facts.timestamp,
+            "targets": list(run.run_facts.targets),
+            "part": None if run.shard is None else list(run.shard),
+            "turn": run.turn,
+            "own_turn": self._turn(only),
+            "mode": None if run.mode is None else str(run.mode),
+            "sync": run.sync,
             "shard": shard,
             "shards": count,
             "only": only,
             "endpoints": run.endpoints,
         }
+
+    def _turn(self, only: list[int] | None) -> int:
+        """A worker that inherits a shard writes after all that were before it."""
+        if only is not None:
+            self._last_turn = max(self._last_turn, self._run.turn) + 1
+            return self._last_turn
+        return self._run.turn
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Every worker tells the same ids: now it is known what is selected."""

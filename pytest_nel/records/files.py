@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from pytest_nel.core.errors import NelError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.bundle import bundle, failures, runtime
-from pytest_nel.records.journal import index_journals
+from pytest_nel.records.index import index_journals
 from pytest_nel.records.record import dumps, total_tokens
 from pytest_nel.records.tally import Tally
 
@@ -41,27 +40,10 @@ class Derived:
 
 
 def write_plan(directory: Path, plan: Mapping[str, Any]) -> None:
-    """Write plan.json; a second writer must bring the same plan.
-
-    Raises:
-        NelError: Another process of this run planned different problems.
-    """
+    """Write plan.json, whole or not at all."""
     directory.mkdir(parents=True, exist_ok=True)
-    text = dumps(plan)
-    target = directory / PLAN
-    scratch = directory / f".{PLAN}.{os.getpid()}"
-    scratch.write_text(text, encoding="utf-8")
-    try:
-        os.link(scratch, target)
-    except FileExistsError:
-        if target.read_text(encoding="utf-8") != text:
-            msg = (
-                f"{directory.name}: two processes of this run loaded different data; "
-                "a dataset must be the same each time it is loaded"
-            )
-            raise NelError(msg) from None
-    finally:
-        scratch.unlink(missing_ok=True)
+    with _whole(directory / PLAN) as file:
+        file.write(dumps(plan))
 
 
 def read_plan(directory: Path) -> JsonObject:
@@ -92,14 +74,14 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
             results.write(dumps(result_row(solved, scored)) + "\n")
             trajectories.write(dumps(trajectory_row(solved, scored)) + "\n")
     result = bundle(tally, plan, run) | {"n_overtaken": index.overtaken()}
-    _write_json(directory / "runtime_stats.json", runtime(tally))
+    whole_json(directory / "runtime_stats.json", runtime(tally))
     analysis = directory / "failure_analysis.json"
     if tally.failures:
-        _write_json(analysis, failures(tally))
+        whole_json(analysis, failures(tally))
     else:
         analysis.unlink(missing_ok=True)
     name = f"eval-{_stamp(run)}-{safe_name(plan['benchmark'])}.json"
-    _write_json(directory / name, result)
+    whole_json(directory / name, result)
     for old in directory.glob("eval-*.json"):
         if old.name != name:
             old.unlink()
@@ -225,7 +207,8 @@ class _whole:  # noqa: N801 - reads as a verb at its only use
             self._scratch.unlink(missing_ok=True)
 
 
-def _write_json(target: Path, value: JsonObject) -> None:
+def whole_json(target: Path, value: Mapping[str, Any]) -> None:
+    """Write an indented JSON file that appears whole or not at all."""
     with _whole(target) as file:
         file.write(json.dumps(json.loads(dumps(value)), indent=2, ensure_ascii=False) + "\n")
 

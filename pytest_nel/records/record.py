@@ -40,6 +40,7 @@ class Solved:
     Attributes:
         key: Which attempt.
         problem_id: The problem's name that survives reordering.
+        solve_key: Digest of all that determines the answer; empty where that is not known.
         prompt: The rendered user prompt.
         messages: Chat messages where the benchmark gave them itself, else None.
         system: The system prompt the benchmark asked for.
@@ -60,10 +61,13 @@ class Solved:
         solve_ms: Milliseconds from the solver's start to its end, waits included.
         tries: How often the attempt was made in this run because the machinery failed.
         requests: HTTP requests that brought no answer; those of an answer are in ``model``.
+        cached: The answer comes from the response cache: nobody was asked.
+        because: The earlier outcome for whose sake the attempt was made again.
     """
 
     key: AttemptKey
     problem_id: str
+    solve_key: str = ""
     prompt: str = ""
     messages: Sequence[JsonObject] | None = None
     system: str | None = None
@@ -84,6 +88,13 @@ class Solved:
     solve_ms: float = 0.0
     tries: int = 1
     requests: int = 0
+    cached: bool = False
+    because: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is an answer, and the journal holds all of it."""
+        return (self.failure is None or self.graceful) and len(self.response) <= RESPONSE_LIMIT
 
     @property
     def all_requests(self) -> int:
@@ -97,6 +108,8 @@ class Solved:
             "_type": "solved",
             "problem_idx": self.key.problem_idx,
             "repeat": self.key.repeat,
+            "solve_key": self.solve_key,
+            "answered": self.whole,
             "problem_id": self.problem_id,
             "prompt": self.prompt,
             "messages": self.messages,
@@ -117,11 +130,46 @@ class Solved:
             "seed_ms": round(self.seed_ms, 2),
             "solve_ms": round(self.solve_ms, 2),
             "tries": self.tries,
+            "cached": self.cached or None,
+            "because": self.because,
         }
         row.update(model)
         row["requests"] = self.all_requests or None
         row["has_model"] = self.model is not None
         return {key: value for key, value in row.items() if value not in (None, (), {}, [], "")}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any], benchmark: str) -> "Solved":
+        """What :meth:`as_json` has written."""
+        model = {name: row[name] for name in (*_MODEL_FIELDS, "tool_calls") if name in row}
+        has_model = bool(row.get("has_model"))
+        return cls(
+            key=AttemptKey(benchmark, int(row["problem_idx"]), int(row["repeat"])),
+            problem_id=row.get("problem_id", ""),
+            solve_key=row.get("solve_key", ""),
+            prompt=row.get("prompt", ""),
+            messages=row.get("messages"),
+            system=row.get("system"),
+            expected=row.get("expected_answer", ""),
+            metadata=row.get("seed_metadata", {}),
+            response=row.get("response", ""),
+            reasoning=row.get("reasoning"),
+            model=model if has_model else None,
+            sampling=row.get("sampling", {}),
+            trajectory=row.get("trajectory", ()),
+            details=row.get("details", {}),
+            reward=row.get("reward"),
+            failure=row.get("error_kind"),
+            error=row.get("error"),
+            graceful=bool(row.get("graceful")),
+            started=row.get("started", 0.0),
+            seed_ms=row.get("seed_ms", 0.0),
+            solve_ms=row.get("solve_ms", 0.0),
+            tries=row.get("tries", 1),
+            requests=0 if has_model else row.get("requests", 0),
+            cached=bool(row.get("cached")),
+            because=row.get("because"),
+        )
 
 
 def _count(value: object) -> int | None:
@@ -158,6 +206,7 @@ class Scored:
         failure: Failure category or None.
         error: The failure in words.
         verify_ms: Milliseconds the judgement took.
+        score_key: Digest of the answer's key and of all that determines its judgement.
     """
 
     outcome: Outcome
@@ -168,6 +217,7 @@ class Scored:
     failure: str | None = None
     error: str | None = None
     verify_ms: float = 0.0
+    score_key: str = ""
 
     def as_json(self, key: AttemptKey) -> JsonObject:
         """The journal's ``scored`` object."""
@@ -175,6 +225,7 @@ class Scored:
             "_type": "scored",
             "problem_idx": key.problem_idx,
             "repeat": key.repeat,
+            "score_key": self.score_key or None,
             "outcome": self.outcome,
             "reward": self.reward,
             "extracted": self.extracted,
@@ -185,6 +236,21 @@ class Scored:
             "verify_ms": round(self.verify_ms, 2),
         }
         return {name: value for name, value in row.items() if value not in (None, {})}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> "Scored":
+        """What :meth:`as_json` has written."""
+        return cls(
+            outcome=row["outcome"],
+            reward=row.get("reward"),
+            extracted=row.get("extracted"),
+            details=row.get("details", {}),
+            metadata=row.get("metadata", {}),
+            failure=row.get("failure"),
+            error=row.get("error"),
+            verify_ms=row.get("verify_ms", 0.0),
+            score_key=row.get("score_key", ""),
+        )
 
 
 @dataclass(frozen=True, slots=True)

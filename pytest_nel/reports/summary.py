@@ -78,6 +78,17 @@ def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first, *rest])
 
 
+def kept_lines(kept: Mapping[str, int]) -> list[Line]:
+    """What became of the attempts that an earlier process had begun."""
+    said = {
+        "kept": "{n:,} taken as recorded",
+        "judged again": "{n:,} judged again from stored answers",
+        "changed": "{n:,} solved again: their problem has changed",
+    }
+    parts = [text.format(n=kept[name]) for name, text in said.items() if kept.get(name)]
+    return [Line(f"of the earlier records: {', '.join(parts)}")] if parts else []
+
+
 def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]:
     """What a reader must know about one benchmark's numbers."""
     name = bundle["benchmark"]["name"]

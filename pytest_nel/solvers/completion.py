@@ -40,6 +40,10 @@ class CompletionSolver:
                 )
                 raise ValueError(msg)
 
+    version = 1
+    """Raised when it asks otherwise than before: stored answers are then not its own."""
+    reads_row = False
+
     def __init__(self, client: ModelClient, config: Config) -> None:
         if client.endpoint.protocol != "completions":
             msg = (

@@ -33,6 +33,10 @@ class SimpleSolver:
         system_prompt: str | None = None
         generation: Generation | None = None
 
+    version = 1
+    """Raised when it asks otherwise than before: stored answers are then not its own."""
+    reads_row = False
+
     def __init__(self, client: ModelClient, config: Config) -> None:
         if client.endpoint.protocol != "chat_completions":
             msg = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_nel.records.journal import index_journals
+from pytest_nel.records.index import index_journals
 from tests.plugin.truth import bench, bundle, lines, model, run
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
@@ -141,7 +141,7 @@ def test_a_full_disk_ends_the_run_in_one_clear_line(
     assert "INTERNALERROR" not in text
     assert done.returncode == 7
     assert index.problems == []
-    assert len(index.entries) > 50
+    assert len(index) > 50
 
 
 COUNTING = """

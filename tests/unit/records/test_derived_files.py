@@ -17,6 +17,7 @@ from pytest_nel.core.errors import NelError
 from pytest_nel.core.types import AttemptKey, Outcome
 from pytest_nel.records.files import Derived, derive, write_plan
 from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.rundir import claim
 from pytest_nel.records.record import Scored, Solved
 
 RUN = {"run_id": "r1", "timestamp": "2026-01-02T03:04:05Z", "sdk_version": "0", "complete": True}
@@ -315,12 +316,12 @@ def test_the_bundle_has_the_keys_of_the_reference_system(tmp_path: Path) -> None
     assert not [name for name in bundle if name.startswith("_")]
 
 
-def test_the_plan_may_be_written_twice_but_not_differently(tmp_path: Path) -> None:
-    write_plan(tmp_path, plan([0, 1], 1))
-    write_plan(tmp_path, plan([0, 1], 1))
+def test_processes_of_one_turn_may_claim_the_same_plan_but_no_other(tmp_path: Path) -> None:
+    claim(tmp_path, plan([0, 1], 1) | {"turn": 1}, afresh=True)
+    claim(tmp_path, plan([0, 1], 1) | {"turn": 1}, afresh=True)
 
     with pytest.raises(NelError, match="loaded different data"):
-        write_plan(tmp_path, plan([1, 0], 1))
+        claim(tmp_path, plan([1, 0], 1) | {"turn": 1}, afresh=True)
 
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 

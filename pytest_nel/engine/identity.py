@@ -1,0 +1,88 @@
+"""What an attempt is: the key of its answer, and the key of that answer's judgement.
+
+Two attempts with one ``solve_key`` ask the same model the same thing in the same way, wherever it
+is served; their answers can stand for each other. Two with one ``score_key`` have in addition the
+same judge and the same gold answer.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.core.types import SeedResult
+from pytest_nel.records.record import dumps
+
+_SIZE = 16  # bytes; a key is written as 32 hex digits
+
+
+class Identity:
+    """What the keys of a benchmark's attempts have in common.
+
+    Args:
+        answering: What determines answers beside the problem: solver, model, sampling.
+        judging: What determines judgements beside answer and gold answer.
+        reads_row: Whether the solver may look at the problem's metadata, not at its text alone.
+    """
+
+    def __init__(
+        self, answering: Mapping[str, Any], judging: Mapping[str, Any], *, reads_row: bool
+    ) -> None:
+        self.answering = answering
+        self._reads_row = reads_row
+        self._answering = _ordered(answering)
+        self._judging = _ordered(judging)
+
+    def solve_key(self, seed: SeedResult, problem_id: str, repeat: int | None) -> str:
+        """The key of an answer; 32 hex digits.
+
+        Args:
+            seed: The problem.
+            problem_id: Its name: two equal rows of a dataset are still two problems.
+            repeat: Which repeat; None where repeats may share an answer.
+        """
+        asked: list[Any] = [seed.prompt, seed.messages, seed.system, problem_id, repeat]
+        if seed.images:
+            asked.append([_image(image) for image in seed.images])
+        if self._reads_row:
+            asked.append(seed.metadata)
+        return _key(self._answering, asked)
+
+    def score_key(self, solve_key: str, seed_expected: str, metadata: Mapping[str, Any]) -> str:
+        """The key of a judgement; 32 hex digits."""
+        return _key(self._judging, [solve_key, seed_expected, metadata])
+
+
+def _ordered(facts: Mapping[str, Any]) -> bytes:
+    plain = json.loads(dumps(dict(facts)))
+    return json.dumps(plain, sort_keys=True).encode("utf-8", "surrogatepass")
+
+
+def _key(common: bytes, parts: list[Any]) -> str:
+    mark = blake2b(common, digest_size=_SIZE)
+    mark.update(_text(parts).encode("utf-8", "surrogatepass"))
+    return mark.hexdigest()
+
+
+def _text(parts: list[Any]) -> str:
+    try:
+        return json.dumps(parts, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(json.loads(dumps(parts)), sort_keys=True)
+
+
+def _image(place: str) -> str:
+    path = Path(place)
+    try:
+        stat = path.stat()
+    except (OSError, ValueError):  # a URL, or data
+        return place
+    return _content(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _content(path: Path, changed: int, size: int) -> str:
+    del changed, size  # part of the cache's key
+    return blake2b(path.read_bytes(), digest_size=_SIZE).hexdigest()

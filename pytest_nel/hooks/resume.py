@@ -1,0 +1,232 @@
+"""Which directory a run writes into, and what it makes of the records that are there."""
+
+from argparse import ArgumentTypeError
+from pathlib import Path
+
+import pytest
+
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.config.load import load_suite
+from pytest_nel.config.schema import OutputConfig
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.past import Mode, Past
+from pytest_nel.engine.run import refuse_used
+from pytest_nel.hooks.models import suite_args
+from pytest_nel.hooks.options import Options, shard
+from pytest_nel.hooks.state import BenchmarkRun, Run
+from pytest_nel.records.index import JournalIndex, index_journals
+from pytest_nel.records.rundir import (
+    RunDirectory,
+    RunFacts,
+    claim,
+    newest_run,
+    next_turn,
+    plan_of,
+    read_run,
+)
+
+RESULTS = "eval_results"
+_SHARD_VARIABLES = ("NEL_SHARD_IDX", "NEL_TOTAL_SHARDS")
+_ARRAY_VARIABLES = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN")
+_KEPT_OF_A_PLAN = ("answering", "solver", "model", "versions")
+
+
+def mode_of(options: Options) -> Mode | None:
+    """What becomes of earlier records; None for a run that begins from nothing.
+
+    Raises:
+        ConfigError: Options contradict each other.
+    """
+    resume, rescore = bool(options.get("resume")), bool(options.get("rescore"))
+    if options.given.get("only") and rescore:
+        msg = "--nel-only makes attempts again, --nel-rescore only judges them: choose one"
+        raise ConfigError(msg)
+    if options.given.get("only") and not resume:
+        msg = "--nel-only makes attempts of an earlier run again: add --nel-resume"
+        raise ConfigError(msg)
+    if options.given.get("cache-share-repeats") and not options.get("cache"):
+        msg = "--nel-cache-share-repeats is about a cache: add --nel-cache DIR"
+        raise ConfigError(msg)
+    if rescore:
+        return Mode.RESCORE
+    return Mode.RESUME if resume else None
+
+
+def shard_of(config: pytest.Config, options: Options) -> tuple[int, int] | None:
+    """Which part of the run this is: the command line's, else the environment's.
+
+    Raises:
+        ConfigError: A variable is malformed, or only one of a pair is set.
+    """
+    if "shard" in options.given:
+        index, count = options.given["shard"]
+        return int(index), int(count)
+    first, second = (getenv(name) for name in _SHARD_VARIABLES)
+    if first or second:
+        return _parsed(_SHARD_VARIABLES, first, second)
+    if not _says_slurm(config):
+        return None
+    index, count, least = (getenv(name) for name in _ARRAY_VARIABLES)
+    if not (index or count):
+        return None
+    if least not in {None, "0"}:
+        msg = f"{_ARRAY_VARIABLES[2]}={least}: number the tasks of the array from 0"
+        raise ConfigError(msg)
+    return _parsed(_ARRAY_VARIABLES[:2], index, count)
+
+
+def _parsed(names: tuple[str, ...], index: str | None, count: str | None) -> tuple[int, int]:
+    if not (index and count):
+        msg = f"{names[0]} and {names[1]} belong together, but only one of them is set"
+        raise ConfigError(msg)
+    try:
+        return shard(f"{index}/{count}")
+    except ArgumentTypeError as error:
+        msg = f"{names[0]}={index}, {names[1]}={count}: {error}"
+        raise ConfigError(msg) from None
+
+
+def _says_slurm(config: pytest.Config) -> bool:
+    paths = [path for path in suite_args(config) if path.is_file()]
+    return any(load_suite(path).config.shard_from == "slurm_array" for path in paths)
+
+
+def targets(config: pytest.Config, options: Options) -> list[str]:
+    """What is measured, as the command line names it, without node ids."""
+    if options.given.get("bench"):
+        return [f"benchmark {options.given['bench']}"]
+    names = {str(arg).partition("::")[0] for arg in config.args}
+    return sorted(_below(config.rootpath, config.invocation_params.dir / name) for name in names)
+
+
+def _below(root: Path, path: Path) -> str:
+    full = path.resolve()
+    return full.relative_to(root).as_posix() if full.is_relative_to(root) else str(full)
+
+
+def choose(
+    config: pytest.Config, options: Options, output: OutputConfig | None, facts: RunFacts
+) -> tuple[Path, RunFacts]:
+    """The run's directory and facts: those of an earlier run where there is one to go on with.
+
+    Raises:
+        ConfigError: The directory is in use, or another suite's.
+    """
+    base, fixed = _place(options, output)
+    base = config.invocation_params.dir / base
+    if fixed and facts.shard is not None:
+        base /= f"shard_{facts.shard[0]}"
+    mode = mode_of(options)
+    if mode is None:
+        directory = base if fixed else base / facts.run_id
+        if not config.option.collectonly:
+            refuse_used(directory)
+        return directory, facts
+    found = _earlier(base, facts) if fixed else newest_run(base, facts)
+    if found is None and mode is Mode.RESCORE:
+        msg = f"--nel-rescore: no run of {', '.join(facts.targets)} in {base}"
+        raise ConfigError(msg)
+    if found is None:
+        return (base if fixed else base / facts.run_id), facts
+    return found, read_run(found) or facts
+
+
+def _place(options: Options, output: OutputConfig | None) -> tuple[Path, bool]:
+    """The directory, and whether it is the run's own; else each run has a folder in it."""
+    says = output is not None and "dir" in output.model_fields_set
+    fixed = options.given.get("output-dir") or (None if says else options.get("output-dir"))
+    if fixed is not None:
+        return Path(fixed), True
+    if output is None:
+        return Path(RESULTS), False
+    return Path(output.dir), not output.timestamped
+
+
+def _earlier(directory: Path, facts: RunFacts) -> Path | None:
+    """The directory itself, when it holds a run of the same suite; None when it is empty."""
+    there = read_run(directory) if directory.is_dir() else None
+    if there is None:
+        refuse_used(directory)
+        return None
+    if not there.same_suite(facts):
+        what = f"{', '.join(there.targets)}{_part(there)}"
+        msg = (
+            f"{directory} holds a run of {what}, not of {', '.join(facts.targets)}{_part(facts)}: "
+            "name another directory"
+        )
+        raise ConfigError(msg)
+    return directory
+
+
+def _part(facts: RunFacts) -> str:
+    return "" if facts.shard is None else f" (shard {facts.shard[0]}/{facts.shard[1]})"
+
+
+def take(run: Run) -> None:
+    """Hold the run's directory; afterwards it is known which turn this is.
+
+    Raises:
+        ConfigError: Another run writes there, or it cannot be written.
+    """
+    folder = run.folder
+    if folder is None:
+        folder = run.folder = RunDirectory(run.directory)
+    try:
+        if run.worker is not None:
+            folder.join()
+        else:
+            folder.take(run.run_facts)
+            run.turn = run.turn or next_turn(run.directory)
+    except OSError as error:
+        msg = (
+            f"results cannot be written to {run.directory}: {error.strerror or error}; name "
+            "another place with --nel-output-dir"
+        )
+        raise ConfigError(msg) from None
+
+
+def settle(run: Run, bench: BenchmarkRun, plan: JsonObject) -> None:
+    """Write the benchmark's plan; records that do not fit it any more are set aside.
+
+    Raises:
+        NelError: They may not be, or another worker has planned something else.
+    """
+    directory = run.directory / bench.plan.id
+    if run.mode is Mode.RESCORE:
+        plan = _with_answers_of(directory, plan)
+    afresh = run.mode is not Mode.RESCORE and not run.options.given.get("only")
+    made = claim(directory, {**plan, "turn": run.turn}, afresh=afresh)
+    if made.changed:
+        run.indexes.pop(bench.plan.id, None)
+        where = made.aside.relative_to(run.directory) if made.aside else directory.name
+        run.notes.append(
+            f"{bench.plan.id}: begun afresh, since {'; '.join(made.changed)} "
+            f"(earlier records: {where})"
+        )
+
+
+def _with_answers_of(directory: Path, plan: JsonObject) -> JsonObject:
+    """Re-scoring asks nobody: who answered is what the stored plan says."""
+    old = plan_of(directory)
+    if old is None:
+        msg = f"--nel-rescore: {directory} holds no records"
+        raise ConfigError(msg)
+    kept = {name: old["fingerprint"].get(name) for name in _KEPT_OF_A_PLAN}
+    return {**plan, "fingerprint": {**plan["fingerprint"], **kept}}
+
+
+def past_of(run: Run, bench: BenchmarkRun) -> Past | None:
+    """What counts of a benchmark's records; None in a run's first processes."""
+    if run.mode is None and not run.inherits:
+        return None
+    only = run.options.given.get("only")
+    again = (only,) if only in {"wrong", "unparsed"} else ()
+    return Past(index_of(run, bench.plan.id), mode=run.mode or Mode.RESUME, again=again)
+
+
+def index_of(run: Run, name: str) -> JournalIndex:
+    """A benchmark's journals as they stood when they were first looked at."""
+    if name not in run.indexes:
+        run.indexes[name] = index_journals(run.directory / name / "journal")
+    return run.indexes[name]

@@ -1,0 +1,375 @@
+"""What a benchmark's journals hold, by position: the text stays on the disk.
+
+A line with a checksum is not decoded: the checksum proves it whole, and what is needed to find it
+again stands at its beginning. Memory is about 200 bytes per attempt, however long the answers.
+"""
+
+import json
+import os
+import re
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_nel.core.types import JsonObject, Outcome
+
+_NONE = -1
+_OUTCOMES: tuple[Outcome | None, ...] = (None, "correct", "wrong", "unparsed", "unscored")
+_CODES = {str(outcome): code for code, outcome in enumerate(_OUTCOMES) if outcome is not None}
+_FILE_SHIFT = 48  # a position is an offset of 48 bits below the number of its file
+_OFFSET = (1 << _FILE_SHIFT) - 1
+_SEAL = len(b',"crc":"00000000"}\n')
+_SEALED = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
+_HEAD = re.compile(
+    rb'\{"_type":"(started|solved|scored)","problem_idx":(\d+),"repeat":(\d+)'
+    rb'(?:,"(?:solve|score)_key":"([0-9a-f]{32})")?'
+    rb'(?:,"answered":(true|false))?'
+    rb'(?:,"outcome":"(correct|wrong|unparsed|unscored)")?'
+    rb'(?:,"alone":(true))?'
+)
+_FILE = re.compile(r"(?P<writer>.+?)(?:\.(?P<turn>\d+))?")
+
+
+class Place(NamedTuple):
+    """Where a line stands: number of the file, byte offset, length."""
+
+    file: int
+    offset: int
+    length: int
+
+
+class Answer(NamedTuple):
+    """A ``solved`` line.
+
+    Attributes:
+        place: Where it stands.
+        key: :func:`short` of its solve_key; 0 where its writer gave none.
+        whole: Whether it is an answer that can be judged again.
+    """
+
+    place: Place
+    key: int
+    whole: bool
+
+
+class Known(NamedTuple):
+    """The newest facts of one attempt.
+
+    Attributes:
+        answer: What the model did; the one that ``judgement`` judges where there is one.
+        judgement: Where the newest judgement stands.
+        score_key: :func:`short` of its score_key; 0 where its writer gave none.
+        outcome: Its outcome.
+        again: A later answer that nobody has judged yet; it never hides a finished attempt.
+    """
+
+    answer: Answer | None
+    judgement: Place | None
+    score_key: int
+    outcome: Outcome | None
+    again: Answer | None
+
+
+NOTHING = Known(None, None, 0, None, None)
+"""Of an attempt that nobody began."""
+
+
+def short(key: str | None) -> int:
+    """The part of a key that an index keeps: its first 64 bits."""
+    return int(key[:16], 16) if key else 0
+
+
+class _Lines:
+    """A line of one kind per attempt, in columns."""
+
+    __slots__ = ("keys", "lengths", "starts", "whole")
+
+    def __init__(self) -> None:
+        self.starts = array("q")
+        self.lengths = array("q")
+        self.keys = array("Q")
+        self.whole = bytearray()
+
+    def grow(self) -> None:
+        self.starts.append(_NONE)
+        self.lengths.append(0)
+        self.keys.append(0)
+        self.whole.append(0)
+
+    def put(self, row: int, place: Place, key: int, *, whole: bool = True) -> None:
+        self.starts[row] = place.file << _FILE_SHIFT | place.offset
+        self.lengths[row] = place.length
+        self.keys[row] = key
+        self.whole[row] = whole
+
+    def take_from(self, row: int, other: "_Lines") -> None:
+        self.starts[row], self.lengths[row] = other.starts[row], other.lengths[row]
+        self.keys[row], self.whole[row] = other.keys[row], other.whole[row]
+        other.starts[row] = _NONE
+
+    def has(self, row: int) -> bool:
+        return self.starts[row] != _NONE
+
+    def place(self, row: int) -> Place | None:
+        start = self.starts[row]
+        if start == _NONE:
+            return None
+        return Place(start >> _FILE_SHIFT, start & _OFFSET, self.lengths[row])
+
+    def answer(self, row: int) -> Answer | None:
+        place = self.place(row)
+        return None if place is None else Answer(place, self.keys[row], bool(self.whole[row]))
+
+
+class JournalIndex:
+    """Where every attempt's newest facts stand.
+
+    Attributes:
+        paths: The files, in the order in which they count.
+        problems: One line per unreadable place: file, line, why.
+        metas: The meta objects found.
+    """
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+        self.problems: list[str] = []
+        self.metas: list[JsonObject] = []
+        self._rows: dict[tuple[int, int], int] = {}
+        self._begun = array("h")  # the file whose writer began it last
+        self._alone = bytearray()
+        self._outcomes = bytearray()
+        self._answers, self._again, self._judged = _Lines(), _Lines(), _Lines()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: tuple[int, int]) -> bool:
+        return key in self._rows
+
+    def known(self, problem_idx: int, repeat: int) -> Known | None:
+        """The newest facts of an attempt, or None when nobody began it."""
+        row = self._rows.get((problem_idx, repeat))
+        if row is None:
+            return None
+        return Known(
+            self._answers.answer(row),
+            self._judged.place(row),
+            self._judged.keys[row],
+            _OUTCOMES[self._outcomes[row]],
+            self._again.answer(row),
+        )
+
+    def unfinished(self) -> Iterator[tuple[tuple[int, int], Path, bool]]:
+        """Attempts that were begun and have no judgement: (attempt, whose file, begun alone)."""
+        for key, row in self._rows.items():
+            file = self._begun[row]
+            if file != _NONE and (not self._judged.has(row) or self._again.has(row)):
+                yield key, self.paths[file], bool(self._alone[row])
+
+    def overtaken(self) -> int:
+        """Attempts without a judgement that were begun before one with a reward.
+
+        Only a run that was stopped has any; they are those that took longest.
+        """
+        waiting: Counter[int] = Counter()
+        found = 0
+        for row in self._rows.values():
+            file = self._begun[row]
+            if file == _NONE:
+                continue
+            if not self._judged.has(row):
+                waiting[file] += 1
+            elif _OUTCOMES[self._outcomes[row]] != "unscored":
+                found += waiting.pop(file, 0)
+        return found
+
+    def rows(self, order: Iterable[tuple[int, int]]) -> Iterator[tuple[JsonObject, JsonObject]]:
+        """Yield (solved, scored) of every judged attempt in ``order``."""
+        with self.reading() as read:
+            for key in order:
+                known = self.known(*key)
+                if known is not None and known.answer is not None and known.judgement is not None:
+                    yield read(known.answer.place), read(known.judgement)
+
+    @contextmanager
+    def reading(self) -> "Iterator[Reader]":
+        """Open the files for reading lines of them."""
+        reader = Reader(self.paths)
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def scan(self, path: Path) -> None:
+        """Read one more file, which counts after all before it."""
+        number = len(self.paths)
+        self.paths.append(path)
+        offset = 0
+        with path.open("rb") as file:
+            for line_number, line in enumerate(file, start=1):
+                place = Place(number, offset, len(line))
+                offset += len(line)
+                problem = self._note(line, place)
+                if problem:
+                    self.problems.append(f"{path} line {line_number}: {problem}")
+
+    def _note(self, line: bytes, place: Place) -> str | None:
+        if not line.endswith(b"\n"):
+            return "torn last line (its writer died while writing it)" if line.strip() else None
+        seal = _SEALED.fullmatch(line, len(line) - _SEAL)
+        head = _HEAD.match(line) if seal else None
+        if seal and zlib.crc32(memoryview(line)[:-_SEAL]) != int(seal[1], 16):
+            return "damaged (its checksum does not fit)"
+        if head:
+            kind, idx, repeat, key, whole, outcome, alone = head.groups()
+            self._enter(
+                kind, (int(idx), int(repeat)), place, (key, whole == b"true", outcome, alone)
+            )
+            return None
+        try:
+            if line.strip():
+                self._decode(line, place)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return f"unreadable ({type(error).__name__}: {error})"
+        return None
+
+    def _decode(self, line: bytes, place: Place) -> None:
+        """A line without a checksum, or one that does not begin as ours do."""
+        row = _STRICT.decode(line.decode("utf-8"))
+        kind = row["_type"]
+        if kind == "meta":
+            self.metas.append(row)
+            return
+        if kind not in {"started", "solved", "scored"}:
+            msg = f"unknown _type {kind!r}"
+            raise ValueError(msg)
+        if kind == "scored":
+            _check_judgement(row)
+        key = row.get("solve_key" if kind == "solved" else "score_key")
+        facts = (
+            str(key).encode("ascii") if key else None,
+            bool(row.get("answered", "error_kind" not in row)),
+            str(row.get("outcome")).encode("ascii", "replace"),
+            row.get("alone"),
+        )
+        attempt = (int(row["problem_idx"]), int(row["repeat"]))
+        self._enter(kind.encode("ascii"), attempt, place, facts)
+
+    def _enter(
+        self,
+        kind: bytes,
+        attempt: tuple[int, int],
+        place: Place,
+        facts: tuple[bytes | None, bool, bytes | None, object],
+    ) -> None:
+        row = self._rows.get(attempt)
+        if row is None:
+            row = self._new(attempt)
+        raw, whole, outcome, alone = facts
+        key = int(raw[:16], 16) if raw else 0
+        if kind == b"started":
+            self._begun[row], self._alone[row] = place.file, bool(alone)
+        elif kind == b"solved":
+            lines = self._again if self._replaces_nothing(row) else self._answers
+            lines.put(row, place, key, whole=whole)
+        else:
+            if self._again.has(row):
+                self._answers.take_from(row, self._again)
+            self._judged.put(row, place, key)
+            self._outcomes[row] = _CODES[(outcome or b"").decode("ascii")]
+
+    def _replaces_nothing(self, row: int) -> bool:
+        return self._judged.has(row) and self._answers.has(row)
+
+    def _new(self, attempt: tuple[int, int]) -> int:
+        row = self._rows[attempt] = len(self._rows)
+        self._begun.append(_NONE)
+        self._alone.append(0)
+        self._outcomes.append(0)
+        for lines in (self._answers, self._again, self._judged):
+            lines.grow()
+        return row
+
+
+class Reader:
+    """Reads lines by place; may be used by several threads at once."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._files = [os.open(path, os.O_RDONLY) for path in paths]
+
+    def __call__(self, place: Place) -> JsonObject:
+        """The object of a line."""
+        file, offset, left = place
+        parts = []
+        while left > 0:  # one call reads 2 GiB at most
+            part = os.pread(self._files[file], left, offset)
+            if not part:
+                break
+            parts.append(part)
+            offset, left = offset + len(part), left - len(part)
+        row: JsonObject = json.loads(b"".join(parts))
+        return row
+
+    def close(self) -> None:
+        """Close the files; safe to call twice."""
+        while self._files:
+            os.close(self._files.pop())
+
+
+def index_journals(directory: Path) -> JournalIndex:
+    """Scan ``directory/*.jsonl`` once.
+
+    A torn last line (the writer died in the middle) and a damaged line are reported in
+    ``problems`` and skipped; nothing else is lost. Files count in the order of their turns
+    (:func:`journal_name`), within a turn in that of their writers, numbers by value.
+    """
+    index = JournalIndex()
+    for path in journal_files(directory):
+        index.scan(path)
+    return index
+
+
+def journal_name(writer: str, turn: int) -> str:
+    """``gw0.jsonl`` of the first processes of a run, ``gw0.2.jsonl`` of those that came later."""
+    return f"{writer}.jsonl" if turn == 1 else f"{writer}.{turn}.jsonl"
+
+
+def turn_of(path: Path) -> int:
+    """The turn in a journal's name."""
+    found = _FILE.fullmatch(path.stem)
+    return int(found["turn"] or 1) if found else 1
+
+
+def journal_files(directory: Path) -> list[Path]:
+    """The journals of a benchmark, in the order in which they count."""
+    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), _natural(path.stem)))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _no_constant(name: str) -> object:
+    msg = f"{name} is not JSON"
+    raise ValueError(msg)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _check_judgement(row: JsonObject) -> None:
+    """A reward is a number in [0, 1], and missing exactly when the attempt is unscored."""
+    outcome, reward = row["outcome"], row.get("reward")
+    fits = reward is None if outcome == "unscored" else _is_reward(reward)
+    if outcome not in _CODES or not fits:
+        msg = f"outcome {outcome!r} with reward {reward!r}"
+        raise ValueError(msg)
+
+
+def _is_reward(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
