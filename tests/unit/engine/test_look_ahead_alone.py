@@ -383,21 +383,3 @@ def test_whatever_the_asker_does_suspects_are_alone_and_nothing_hangs(
         assert times <= max(asked[position], 1) + (ahead.stopped == "enough")
     if ahead.stopped != "enough":
         assert all(watch.made[position] == times for position, times in asked.items() if times)
-
-
-def test_a_thousand_suspects_cost_little(loop: LoopThread) -> None:
-    async def attempt(key: int) -> str:
-        return str(key)
-
-    ahead: LookAhead[int, str] = LookAhead(
-        range(2000), attempt, limit=64, window=64, alone=range(0, 2000, 2)
-    )
-    loop.call(ahead.open())
-
-    began = time.process_time()
-    for position in range(2000):
-        ahead.result(position)
-    spent = time.process_time() - began
-    loop.call(ahead.close())
-
-    assert spent < 5.0
