@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,12 +115,26 @@ class Engine:
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
 
-    def start(self, order: Sequence[AttemptKey], *, limit: int, window: int) -> None:
-        """Begin with the first of ``order``; ``limit`` attempts run at once."""
+    def start(
+        self,
+        order: Sequence[AttemptKey],
+        *,
+        limit: int,
+        window: int,
+        alone: Collection[int] = frozenset(),
+    ) -> None:
+        """Begin with the first of ``order``.
+
+        Args:
+            order: The attempts, as they will be asked for.
+            limit: Attempts that run at once.
+            window: Attempts that may be begun and not yet asked for.
+            alone: Positions of suspects: a process died while they were made.
+        """
         self._rooms = {
             name: asyncio.Semaphore(room) for name, room in self._at_once.items() if room < limit
         }
-        self._ahead = LookAhead(order, self._attempt, limit=limit, window=window)
+        self._ahead = LookAhead(order, self._attempt, limit=limit, window=window, alone=alone)
         self.loop.call(self._ahead.open())
 
     def result(self, position: int, tick: Callable[[], None] | None = None) -> StepRecord:
@@ -143,6 +157,7 @@ class Engine:
             self.guard.give_up(str(error))
             raise
         finally:
+            ahead.release()
             self._heed_guard()
         return record
 
@@ -207,12 +222,13 @@ class Engine:
     async def _attempt(self, key: AttemptKey) -> Pending:
         runner = self._runners[key.benchmark]
         room = self._rooms.get(key.benchmark)
+        alone = self._ahead is not None and self._ahead.running_alone
         try:
             if room is None:
-                return await runner.attempt(key)
+                return await runner.attempt(key, alone=alone)
             async with room:  # outside the attempt: this wait is not on its clock
                 self._check_stopped()
-                return await runner.attempt(key)
+                return await runner.attempt(key, alone=alone)
         except JournalError as error:
             self.guard.give_up(str(error))
             raise

@@ -55,4 +55,10 @@ def health(
     if attempted < selected:
         reason = f"only {attempted} of {selected} selected attempts were recorded"
         return Check(check_id, "open", reason, Exit.INCOMPLETE)
-    return Check(check_id, "passed", f"{attempted - unscored} of {attempted} scored", Exit.GO)
+    if again := bundle.get("n_made_again"):
+        reason = f"{again} attempts were made again because of their outcome: no fair sample"
+        return Check(check_id, "open", reason, Exit.INCONCLUSIVE)
+    reason = f"{attempted - unscored} of {attempted} scored"
+    if bundle.get("partial"):
+        reason += f"; evaluated {bundle['evaluated']}"
+    return Check(check_id, "passed", reason, Exit.GO)

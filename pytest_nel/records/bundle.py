@@ -135,10 +135,26 @@ def bundle(tally: Tally, plan: Mapping[str, Any], run: Mapping[str, Any]) -> Jso
         "n_truncated": tally.truncated,
         "n_empty": tally.empty,
         "n_refusals": tally.refusals,
+        "n_cached": tally.cached,
+        "n_made_again": tally.made_again,
+        **_extent(tally, plan),
     }
     if tally.categories:
         result["benchmark"]["categories"] = categories(tally)
     return result
+
+
+def _extent(tally: Tally, plan: Mapping[str, Any]) -> JsonObject:
+    """How much of the whole dataset was measured, whatever was planned or selected."""
+    total = int(plan["fingerprint"].get("dataset_size", len(plan["problems"]))) * plan["repeats"]
+    facts: JsonObject = {
+        "n_total": total,
+        "partial": tally.attempted < total,
+        "evaluated": f"{tally.attempted:,} of {total:,}",
+    }
+    if plan.get("shard"):
+        facts["shard"] = plan["shard"]
+    return facts
 
 
 def headline(result: Mapping[str, Any]) -> Mapping[str, Any]:

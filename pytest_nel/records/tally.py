@@ -1,5 +1,6 @@
 """Sums over records: fed one record at a time, it never holds a response."""
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,8 +40,10 @@ class Tally:
     exemplars: dict[str, list[JsonObject]] = field(default_factory=lambda: defaultdict(list))
     sampling: list[JsonObject] = field(default_factory=list)
     models: Counter[str] = field(default_factory=Counter)
-    first: float | None = None
-    last: float | None = None
+    cached: int = 0
+    made_again: int = 0
+    begins: array[float] = field(default_factory=lambda: array("d"))
+    ends: array[float] = field(default_factory=lambda: array("d"))
 
     @property
     def scored(self) -> int:
@@ -54,8 +57,13 @@ class Tally:
 
     @property
     def elapsed(self) -> float:
-        """Seconds from the first attempt's start to the last one's end."""
-        return max(0.0, self.last - self.first) if self.first and self.last else 0.0
+        """Seconds in which at least one attempt was under way; pauses of a run are none."""
+        total, until = 0.0, float("-inf")
+        for begin, end in sorted(zip(self.begins, self.ends, strict=True)):
+            if end > until:
+                total += end - max(begin, until)
+                until = end
+        return total
 
     def add(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
         """Count one record, given as its two journal objects."""
@@ -69,6 +77,8 @@ class Tally:
         if failure := scored.get("failure"):
             self._failure(solved, scored, failure)
         self._span(solved, scored)
+        self.cached += bool(solved.get("cached"))
+        self.made_again += solved.get("because") in {"wrong", "unparsed"}
 
     def _reward(self, solved: Mapping[str, Any], scored: Mapping[str, Any], reward: float) -> None:
         problem = solved["problem_idx"]
@@ -123,8 +133,7 @@ class Tally:
             )
 
     def _span(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
-        start = float(solved.get("started", 0.0))
+        begin = float(solved.get("started", 0.0))
         millis = float(solved.get("solve_ms", 0.0)) + float(scored.get("verify_ms", 0.0))
-        end = start + (millis + float(solved.get("seed_ms", 0.0))) / 1000
-        self.first = start if self.first is None else min(self.first, start)
-        self.last = end if self.last is None else max(self.last, end)
+        self.begins.append(begin)
+        self.ends.append(begin + (millis + float(solved.get("seed_ms", 0.0))) / 1000)

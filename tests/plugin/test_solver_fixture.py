@@ -186,7 +186,11 @@ def test_the_solver_is_part_of_the_fingerprint(nel: Nel) -> None:
     assert plain.code == 0, plain.text
     before = json.loads((nel.folder / "plain/sums/plan.json").read_text())["fingerprint"]
     after = json.loads((own.run_dir / "sums/plan.json").read_text())["fingerprint"]
-    assert {name for name in before if before[name] != after[name]} == {"solver", "model"}
+    assert {name for name in before if before[name] != after[name]} == {
+        "solver",
+        "model",
+        "answering",
+    }
     assert after["model"] is None
 
 
