@@ -10,12 +10,12 @@ import pytest
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import Solver
-from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.guard import StopReason
-from pytest_nel.engine.runtime import Parts, share_of
+from pytest_nel.engine.runtime import share_of
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
+from pytest_nel.hooks.services import parts_of
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
@@ -50,7 +50,7 @@ def begin(run: Run, item: pytest.Item) -> None:
 
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
-    parts = run.parts = _parts(run)
+    parts = parts_of(run)
     engine = run.engine = Engine(
         run.directory,
         parts,
@@ -92,16 +92,6 @@ def _make_folder(run: Run) -> None:
             "another place with --nel-output-dir"
         )
         raise ConfigError(msg) from None
-
-
-def _parts(run: Run) -> Parts:
-    given = {name: Endpoint(**facts) for name, facts in run.endpoints.items()}
-    return Parts(
-        run.services,
-        log_dir=run.directory / "logs",
-        given=given,
-        share=_share(run),
-    )
 
 
 def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> dict[str, Any]:

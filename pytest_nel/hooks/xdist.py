@@ -16,8 +16,7 @@ from pytest_nel.hooks.models import override, suite_args, suite_for
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.scheduling import ShardScheduling
 from pytest_nel.hooks.state import Run
-
-_STARTED_HERE = ("llama_cpp",)
+from pytest_nel.services import REGISTRY as SERVICES
 
 
 class Distribution:
@@ -64,12 +63,18 @@ class Distribution:
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
         parts = self._parts = run.parts = Parts(services, log_dir=run.directory / "logs")
-        for name, spec in services.items():
-            if spec.type in _STARTED_HERE:
-                facts = asdict(parts.endpoint(name))
-                facts.pop("api_key")
-                facts["generation"] = dict(facts["generation"])
-                run.endpoints[name] = facts
+        ready = False
+        try:
+            for name, spec in services.items():
+                if SERVICES.load(spec.type).deploys:
+                    facts = asdict(parts.endpoint(name))
+                    facts.pop("api_key")  # workers read it themselves: see hooks.services
+                    facts["generation"] = dict(facts["generation"])
+                    run.endpoints[name] = facts
+            ready = True
+        finally:
+            if not ready:  # the session does not start, so it does not finish either
+                parts.stop_services()
 
     def pytest_configure_node(self, node: Any) -> None:
         """Hand over the run; a replacement worker gets its predecessor's shard."""
@@ -137,5 +142,9 @@ class Distribution:
         if manager is not None:
             manager.teardown_nodes()
         self._run.stop_file.unlink(missing_ok=True)
+        self.pytest_unconfigure()
+
+    def pytest_unconfigure(self) -> None:
+        """End the deployments, also of a session that never began."""
         if self._parts is not None:
             self._parts.stop_services()
