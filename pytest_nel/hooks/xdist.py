@@ -63,18 +63,12 @@ class Distribution:
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
         parts = self._parts = run.parts = Parts(services, log_dir=run.directory / "logs")
-        ready = False
-        try:
-            for name, spec in services.items():
-                if SERVICES.load(spec.type).deploys:
-                    facts = asdict(parts.endpoint(name))
-                    facts.pop("api_key")  # workers read it themselves: see hooks.services
-                    facts["generation"] = dict(facts["generation"])
-                    run.endpoints[name] = facts
-            ready = True
-        finally:
-            if not ready:  # the session does not start, so it does not finish either
-                parts.stop_services()
+        for name, spec in services.items():
+            if SERVICES.load(spec.type).deploys:
+                facts = asdict(parts.endpoint(name))
+                facts.pop("api_key")  # workers read it themselves: see hooks.services
+                facts["generation"] = dict(facts["generation"])
+                run.endpoints[name] = facts
 
     def pytest_configure_node(self, node: Any) -> None:
         """Hand over the run; a replacement worker gets its predecessor's shard."""
@@ -145,6 +139,6 @@ class Distribution:
         self.pytest_unconfigure()
 
     def pytest_unconfigure(self) -> None:
-        """End the deployments, also of a session that never began."""
+        """End the deployments; a session that did not begin does not finish, so here."""
         if self._parts is not None:
             self._parts.stop_services()
