@@ -1,7 +1,8 @@
 """``${NAME}`` from the environment; the one module that reads ``os.environ``.
 
-A value written under ``api_key`` is never expanded here: it stays a reference until the service
-starts, so that no copy of a configuration, on disk or in memory, holds the key itself.
+A value written under ``api_key`` or in the ``env`` of a service is never expanded here: it stays a
+reference until the service starts, so that no copy of a configuration, on disk or in memory, holds
+the secret itself.
 """
 
 import os
@@ -18,6 +19,7 @@ _REFERENCE = re.compile(r"(?P<escaped>\$\$\{)|\$\{(?P<name>\w+)(?::-(?P<default>
 _SELF_REFERENCE = re.compile(r"(?<!\$)\$\{\.[\w.]+\}")
 _WHOLE_REFERENCE = re.compile(r"\$\{(\w+)\}")
 _SECRET_KEY = "api_key"  # noqa: S105  # the name of a key, not a key
+_OF_A_SERVER = "env"
 
 
 class Problem(NamedTuple):
@@ -51,7 +53,7 @@ def expand(value: Any, env: Mapping[str, str] | None = None) -> Any:  # Any: JSO
     problems = list(reference_problems(value, env))
     if problems:
         raise ConfigError("\n".join(f"{dotted(at) or 'value'}: {text}" for at, text in problems))
-    return _expanded(value, os.environ if env is None else env)
+    return _expanded(value, os.environ if env is None else env, ())
 
 
 def reference_problems(
@@ -132,17 +134,21 @@ def _string_problems(text: str, variables: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _expanded(value: Any, variables: Mapping[str, str]) -> Any:
+def _expanded(value: Any, variables: Mapping[str, str], at: Path) -> Any:
+    if _stays(at):
+        return value
     if isinstance(value, str):
         return _REFERENCE.sub(lambda match: _replacement(match, variables), value)
     if isinstance(value, Mapping):
-        return {
-            key: inner if key == _SECRET_KEY else _expanded(inner, variables)
-            for key, inner in value.items()
-        }
+        return {key: _expanded(inner, variables, (*at, key)) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_expanded(inner, variables) for inner in value]
+        return [_expanded(inner, variables, (*at, index)) for index, inner in enumerate(value)]
     return value
+
+
+def _stays(at: Path) -> bool:
+    """Whether what stands there is read when the service starts."""
+    return at[-1:] == (_SECRET_KEY,) or (len(at) == 3 and at[::2] == ("services", _OF_A_SERVER))
 
 
 def _replacement(match: re.Match[str], variables: Mapping[str, str]) -> str:

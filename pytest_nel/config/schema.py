@@ -4,12 +4,29 @@ Options of plugins (services, solvers) stay raw here: the plugin's own ``Config`
 while the run is planned, before any call. So a new plugin never touches this module.
 """
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MAX_CONCURRENT = 10_000
 """Requests in flight at most: beyond this one process runs out of sockets, not of patience."""
+
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+
+
+def _a_reference(value: str) -> str:
+    if not _REFERENCE.fullmatch(value):
+        msg = (
+            "expected a reference like ${API_KEY}: a literal key would be written to the "
+            "run directory; export it and write ${NAME}"
+        )
+        raise ValueError(msg)
+    return value
+
+
+KeyReference: TypeAlias = Annotated[str, AfterValidator(_a_reference)]
+"""``${NAME}`` of the environment variable with a key; resolved when the service starts."""
 
 
 class Model(BaseModel):

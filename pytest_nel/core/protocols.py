@@ -1,7 +1,7 @@
 """The verbs: what the engine may ask of the parts that plug in."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pytest_nel.core.source import plain_state, source_digest
 from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
@@ -46,7 +46,16 @@ class Opens(Protocol):
 
 
 class Service(Protocol):
-    """A model deployment or an endpoint that runs elsewhere."""
+    """A model deployment or an endpoint that runs elsewhere.
+
+    Attributes:
+        deploys: Whether ``start`` starts something: then one process does it for a whole run.
+        answers_by: Its options that determine answers; two services that agree in them answer
+            alike.
+    """
+
+    deploys: ClassVar[bool]
+    answers_by: ClassVar[tuple[str, ...]]
 
     def start(self) -> Endpoint:
         """Make it reachable (blocking; called once per run, before the engine's loop)."""

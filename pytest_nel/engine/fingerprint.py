@@ -6,7 +6,6 @@ from importlib.metadata import version
 from typing import Any
 
 from pytest_nel.config.schema import PluginSpec
-from pytest_nel.core.errors import UnknownName
 from pytest_nel.core.keys import digest
 from pytest_nel.core.source import plain_state, source_digest
 from pytest_nel.core.types import JsonObject
@@ -14,7 +13,6 @@ from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
 _SHOWN = (bool, int, float, type(None))
-_OF_A_SERVICE = ("protocol", "model")
 
 
 def answering(
@@ -39,7 +37,7 @@ def answering(
     sampling: JsonObject = {}
     if service is not None:
         options = service.options
-        names = getattr(_class_of(SERVICES, service.type), "answers_by", _OF_A_SERVICE)
+        names = SERVICES.load(service.type).answers_by
         facts |= {f"service.{name}": options.get(name) for name in names if name != "generation"}
         facts["model"] = facts.pop("service.model", None)
         sampling |= _given(options.get("generation"))
@@ -64,7 +62,7 @@ def fingerprint_of(facts: Mapping[str, Any]) -> JsonObject:
 
 def reads_row(solver: object, configured: Mapping[str, Any] | None = None) -> bool:
     """Whether a solver may look at more of a problem than its text."""
-    kind = solver if solver is not None else _class_of(SOLVERS, str((configured or {})["type"]))
+    kind = solver if solver is not None else SOLVERS.load(str((configured or {})["type"]))
     return bool(getattr(kind, "reads_row", True))
 
 
@@ -79,7 +77,7 @@ def _brought(solver: object) -> JsonObject:
 
 
 def _configured(entry: Mapping[str, Any]) -> JsonObject:
-    kind = _class_of(SOLVERS, str(entry["type"]))
+    kind = SOLVERS.load(str(entry["type"]))
     facts: JsonObject = {
         f"solver.{name}": value
         for name, value in entry.items()
@@ -87,13 +85,6 @@ def _configured(entry: Mapping[str, Any]) -> JsonObject:
     }
     facts["solver.version"] = getattr(kind, "version", 1)
     return facts
-
-
-def _class_of(registry: Any, name: str) -> Any:  # Any: the class of a plugin
-    try:
-        return registry.load(name)
-    except UnknownName:  # it is refused where it is made
-        return None
 
 
 def _given(generation: object) -> JsonObject:

@@ -10,16 +10,17 @@ import pytest
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import Solver
-from pytest_nel.core.types import Endpoint, JsonObject
+from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode
-from pytest_nel.engine.runtime import Parts, share_of
+from pytest_nel.engine.runtime import share_of
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
 from pytest_nel.hooks.cache import cache_of
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.resume import past_of, settle, take
+from pytest_nel.hooks.services import parts_of
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
@@ -54,12 +55,12 @@ def begin(run: Run, item: pytest.Item) -> None:
 
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
+    parts = parts_of(run)
     engine = run.engine = Engine(
         run.directory,
-        _parts(run),
+        parts,
         max_consecutive=run.options.get("max-consecutive-unscored", MAX_CONSECUTIVE_UNSCORED),
     )
-    run.parts = engine.parts
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
     take(run)  # only now: no folder for what cannot begin
@@ -106,28 +107,19 @@ def _writing(run: Run) -> Writing:
 
 
 def _how(run: Run, bench: BenchmarkRun, solver: Solver, room: int) -> How:
-    configured = bench.plan.config.solver.model_dump() if solver is run.solvers else None
-    brought = None if solver is run.solvers else solver
-    identity = Identity(
-        _who(run, bench, solver),
-        bench.plan.environment.judging(),
-        reads_row=reads_row(brought, configured),
-    )
+    configured = solver is run.solvers
+    options = bench.plan.config.solver.model_dump() if configured else None
+    looks = run.mode is not Mode.RESCORE and reads_row(None if configured else solver, options)
+    who, judging = _who(run, bench, solver), bench.plan.environment.judging()
+    identity = Identity(who, judging, reads_row=looks)
     cache, shares = cache_of(run, identity)
     return How(room, identity, past_of(run, bench), cache, shares)
 
 
-def _parts(run: Run) -> Parts:
-    given = {name: Endpoint(**facts) for name, facts in run.endpoints.items()}
-    return Parts(
-        run.services,
-        log_dir=run.directory / "logs",
-        given=given,
-        share=_share(run),
-    )
-
-
 def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
+    """What determines its answers; re-scoring has none made."""
+    if run.mode is Mode.RESCORE:
+        return {}
     asked = None if bench.service is None else run.services.get(bench.service)
     if isinstance(solver, ConfiguredSolvers):
         return answering(None, bench.plan.config.solver.model_dump(), asked)

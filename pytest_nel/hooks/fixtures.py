@@ -1,9 +1,13 @@
 """Fixtures that a conftest.py may override for the benchmarks below it."""
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import Solver
+from pytest_nel.core.types import Endpoint
+from pytest_nel.hooks.services import RunningServices
 from pytest_nel.hooks.state import run_key
 from pytest_nel.http.client import ModelClient
 
@@ -18,9 +22,18 @@ def nel_solver(pytestconfig: pytest.Config) -> Solver:
 def nel_model(pytestconfig: pytest.Config) -> ModelClient:
     """The client of the run's only model endpoint, for solvers of your own."""
     run = pytestconfig.stash[run_key]
-    if run.parts is None or len(run.services) != 1:
+    if run.engine is None or run.parts is None or len(run.services) != 1:
         names = ", ".join(run.services) or "none"
         msg = f"nel_model needs a run with one model service; this one has: {names}"
         raise ConfigError(msg)
     run.model_asked = True
     return run.parts.client(next(iter(run.services)))
+
+
+@pytest.fixture(scope="session")
+def nel_services(pytestconfig: pytest.Config) -> Iterator[Mapping[str, Endpoint]]:
+    """The run's services by name, each a running endpoint: a look-up starts what is not started."""
+    run = pytestconfig.stash[run_key]
+    yield RunningServices(run)
+    if run.engine is None and run.parts is not None:  # else the engine ends them
+        run.parts.stop_services()

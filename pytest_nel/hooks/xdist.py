@@ -17,8 +17,7 @@ from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.resume import take
 from pytest_nel.hooks.scheduling import ShardScheduling
 from pytest_nel.hooks.state import Run
-
-_STARTED_HERE = ("llama_cpp",)
+from pytest_nel.services import REGISTRY as SERVICES
 
 
 class Distribution:
@@ -67,9 +66,9 @@ class Distribution:
         run = self._run
         parts = self._parts = run.parts = Parts(services, log_dir=run.directory / "logs")
         for name, spec in services.items():
-            if spec.type in _STARTED_HERE:
+            if SERVICES.load(spec.type).deploys:
                 facts = asdict(parts.endpoint(name))
-                facts.pop("api_key")
+                facts.pop("api_key")  # workers read it themselves: see hooks.services
                 facts["generation"] = dict(facts["generation"])
                 run.endpoints[name] = facts
 
@@ -152,5 +151,9 @@ class Distribution:
         if manager is not None:
             manager.teardown_nodes()
         self._run.stop_file.unlink(missing_ok=True)
+        self.pytest_unconfigure()
+
+    def pytest_unconfigure(self) -> None:
+        """End the deployments; a session that did not begin does not finish, so here."""
         if self._parts is not None:
             self._parts.stop_services()

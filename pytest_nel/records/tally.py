@@ -42,8 +42,8 @@ class Tally:
     models: Counter[str] = field(default_factory=Counter)
     cached: int = 0
     made_again: int = 0
-    begins: array[float] = field(default_factory=lambda: array("d"))
-    ends: array[float] = field(default_factory=lambda: array("d"))
+    begins: "array[float]" = field(default_factory=lambda: array("d"))
+    ends: "array[float]" = field(default_factory=lambda: array("d"))
 
     @property
     def scored(self) -> int:

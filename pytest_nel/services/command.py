@@ -1,0 +1,340 @@
+"""Any command that starts an OpenAI-compatible server: started, watched, restarted, ended.
+
+The command runs under a supervisor, so nothing of it outlives this process; see
+:mod:`pytest_nel.services._supervisor`.
+"""
+
+import contextlib
+import logging
+import re
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from pytest_nel.config.interpolate import expand, resolve_secret
+from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model
+from pytest_nel.core.errors import ConfigError, InfraError, NelError
+from pytest_nel.core.keys import safe_name
+from pytest_nel.core.types import Endpoint, Protocol
+from pytest_nel.services._process import SupervisedProcess
+from pytest_nel.services._readiness import PATHS, Probe, wait_until_ready
+
+HOST = "127.0.0.1"
+_LOG = logging.getLogger(__name__)
+#: What a shell or a doubled brace says comes first, so that it is never read as a placeholder.
+_PLACEHOLDER = re.compile(
+    r"(?P<shell>\$\{)|\{\{(?P<literal>[A-Za-z_]\w*)\}\}|\{(?P<name>[A-Za-z_]\w*)\}"
+)
+_KNOWN = ("host", "port")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_Path = Annotated[str, Field(pattern=r"^/[!-~]*$")]
+#: Below the ports that Linux and macOS give to outgoing connections: those of our own client,
+#: waiting for a restart, would otherwise take the server's place.
+_PORTS = range(10_000, 32_768)
+_PORT_TRIES = 200
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+
+
+class CommandService:
+    """A server of the user's own, on a loopback port, gone when this process is gone."""
+
+    deploys: ClassVar[bool] = True
+    answers_by: ClassVar[tuple[str, ...]] = (
+        *("protocol", "model", "generation"),
+        *("command", "env", "path"),
+    )
+
+    class Config(Model):
+        """Options of a service of type ``command``.
+
+        ``{port}`` and ``{host}`` in ``command`` and in the values of ``env`` are replaced;
+        ``{{port}}`` is the literal text ``{port}``; braces around anything but one word, and
+        ``${…}`` of a shell, stay as they are.
+
+        Attributes:
+            command: A line for ``sh -c``, or a program and its arguments. It must stay in the
+                foreground: when it ends, the server counts as dead.
+            port: Where the server listens; null takes a free port.
+            protocol: The wire format behind it.
+            model: The model name to send; null means the service's own name.
+            path: The path of requests; null means that of the protocol.
+            health_path: Answers 2xx when the server is up; null asks for a completion alone.
+            startup_timeout: Seconds until the first completion.
+            env: Variables for the command, beside ours; ``${NAME}`` is read at the start and
+                stays out of the run directory.
+            cwd: The folder it runs in; null means where pytest was started.
+            api_key: ``${NAME}`` of the environment variable with the key; null sends none.
+            generation: Sampling parameters of every request, unless the solver sets its own.
+            max_concurrent: Requests in flight at most; null leaves it to the benchmarks.
+            connect_timeout: Seconds to open a connection.
+            read_timeout: Seconds without a byte; null leaves it to ``timeout``.
+            timeout: Seconds for one request in all.
+            max_retries: Further requests after the first.
+            max_restarts: How often a server that died is started again.
+        """
+
+        # An invalid api_key or variable may be a secret: no error may quote it.
+        model_config = ConfigDict(hide_input_in_errors=True)
+
+        command: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
+        protocol: Protocol
+        port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+        model: str | None = None
+        path: _Path | None = None
+        health_path: _Path | None = "/health"
+        startup_timeout: Annotated[float, Field(gt=0)] = 600.0
+        env: dict[str, str] = Field(default_factory=dict)
+        cwd: str | None = None
+        api_key: KeyReference | None = None
+        generation: Generation = Generation()
+        max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] | None = None
+        connect_timeout: Annotated[float, Field(gt=0)] = 10.0
+        read_timeout: Annotated[float, Field(gt=0)] | None = None
+        timeout: Annotated[float, Field(gt=0)] = 600.0
+        max_retries: Annotated[int, Field(ge=0)] = 5
+        max_restarts: Annotated[int, Field(ge=0)] = 3
+
+        @field_validator("command")
+        @classmethod
+        def _filled_in(cls, command: str | list[str]) -> str | list[str]:
+            for word in _words(command):
+                _check(word)
+            return command
+
+        @field_validator("env")
+        @classmethod
+        def _variables(cls, env: dict[str, str]) -> dict[str, str]:
+            for name, value in env.items():
+                if not _VARIABLE.fullmatch(name):
+                    msg = f"expected names of variables, such as HF_HOME, got {name!r}"
+                    raise ValueError(msg)
+                _check(value)
+            return env
+
+        @model_validator(mode="after")
+        def _port_is_told(self) -> "CommandService.Config":
+            texts = [*_words(self.command), *self.env.values()]
+            if self.port is None and not any("port" in set(_named(text)) for text in texts):
+                msg = (
+                    "a free port is taken, but neither command nor env says {port}: the server "
+                    "would not learn it; write {port} there, or name the server's own port"
+                )
+                raise ValueError(msg)
+            return self
+
+    def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
+        self._name = name
+        self._config = config
+        self._where = f"services.{name}"
+        self._process = SupervisedProcess(self._where, log_dir / f"server-{safe_name(name)}.log")
+        self._stopping = threading.Event()
+        self._changing = threading.Lock()
+        self._watcher: threading.Thread | None = None
+        self._trouble: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the server is gone for good, or None."""
+        return self._trouble
+
+    def start(self) -> Endpoint:
+        """Start the command and wait until it completes a prompt; then keep an eye on it.
+
+        Raises:
+            ConfigError: The key, a variable, the folder, the program or the port cannot be used.
+            InfraError: The server ended or was not ready in time; the message has its last words.
+        """
+        config = self._config
+        key = None
+        if config.api_key is not None:
+            key = resolve_secret(config.api_key, where=f"{self._where}.api_key")
+        port = self._port(config.port)
+        probe = self._probe(port, key)
+        ready = False
+        self._stopping.clear()
+        try:
+            self._bring_up(probe, port)
+            ready = True
+        finally:
+            if not ready:
+                self.stop()
+        self._watcher = threading.Thread(
+            target=self._watch, args=(probe, port), name=f"nel-{self._name}", daemon=True
+        )
+        self._watcher.start()
+        return Endpoint(
+            name=self._name,
+            url=probe.url,
+            protocol=config.protocol,
+            model=probe.model,
+            api_key=key,
+            generation=config.generation.given(),
+            max_concurrent=config.max_concurrent,
+            connect_timeout=config.connect_timeout,
+            read_timeout=config.read_timeout,
+            timeout=config.timeout,
+            max_retries=config.max_retries,
+        )
+
+    def stop(self) -> None:
+        """End the server and all it has started; harmless when it is not running."""
+        self._stopping.set()
+        with self._changing:
+            self._process.stop()
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.join()
+
+    def _port(self, wanted: int | None) -> int:
+        if wanted is None:
+            return _free_port(self._where)
+        if not _is_free(wanted):
+            msg = (
+                f"{self._where}.port: {wanted} is in use on {HOST}, and what listens there would "
+                "be measured instead: end that, or leave port out to take a free one"
+            )
+            raise ConfigError(msg)
+        return wanted
+
+    def _probe(self, port: int, key: str | None) -> Probe:
+        config = self._config
+        base = f"http://{HOST}:{port}"
+        env = self._variables(port)
+        return Probe(
+            where=self._where,
+            url=base + (config.path or PATHS[config.protocol]),
+            protocol=config.protocol,
+            model=config.model or self._name,
+            health_url=None if config.health_path is None else base + config.health_path,
+            api_key=key,
+            patience=config.startup_timeout,
+            hidden=tuple(env[name] for name, written in config.env.items() if "${" in written),
+        )
+
+    def _variables(self, port: int) -> dict[str, str]:
+        """``env`` with placeholders and then references replaced: values are taken as they are."""
+        facts = {"host": HOST, "port": str(port)}
+        filled = {name: _fill(value, facts) for name, value in self._config.env.items()}
+        return {name: self._read(name, value) for name, value in filled.items()}
+
+    def _read(self, name: str, value: str) -> str:
+        try:
+            read: str = expand(value)
+        except ConfigError as error:
+            msg = f"{self._where}.env.{name}: {str(error).removeprefix('value: ')}"
+            raise ConfigError(msg) from None
+        return read
+
+    def _bring_up(self, probe: Probe, port: int) -> None:
+        """Launch the command and wait for it, or raise."""
+        config = self._config
+        facts = {"host": HOST, "port": str(port)}
+        words = [_fill(word, facts) for word in _words(config.command)]
+        command = ["sh", "-c", *words] if isinstance(config.command, str) else words
+        cwd = None if config.cwd is None else Path(config.cwd).expanduser()
+        if cwd is not None and not cwd.is_dir():
+            msg = f"{self._where}.cwd: expected an existing folder, got {config.cwd!r}"
+            raise ConfigError(msg)
+        deadline = time.monotonic() + config.startup_timeout
+        with self._changing:
+            if self._stopping.is_set():
+                return
+            self._process.launch(command, env=self._variables(port), cwd=cwd)
+        wait_until_ready(self._process, probe, deadline, wanted=lambda: not self._stopping.is_set())
+
+    def _watch(self, probe: Probe, port: int) -> None:
+        """Wait for the server's death; start it again as often as allowed."""
+        restarts = 0
+        while True:
+            status = self._process.wait()
+            if self._stopping.is_set():
+                return
+            if restarts >= self._config.max_restarts:
+                break
+            restarts += 1
+            self._say(f"{_ended(status)}; restart {restarts} of {self._config.max_restarts}")
+            if self._stopping.wait(min(_FIRST_PAUSE * 2 ** (restarts - 1), _LONGEST_PAUSE)):
+                return
+            try:
+                self._bring_up(probe, self._port(port))
+            except (NelError, OSError) as error:
+                if self._stopping.is_set():
+                    return
+                self._say(str(error).splitlines()[0])
+                with self._changing:
+                    self._process.stop()
+            else:
+                self._say("the server is ready again")
+        allowed = f"after {restarts} restarts" if restarts else "and max_restarts is 0"
+        self._trouble = (
+            f"{self._where}: {_ended(status)} {allowed}, so it is gone; see {self._process.log}"
+        )
+        self._say(self._trouble)
+
+    def _say(self, text: str) -> None:
+        text = text.removeprefix(f"{self._where}: ")
+        _LOG.warning("%s: %s", self._where, text)
+        with contextlib.suppress(OSError):  # a full disk: the run has worse problems
+            self._process.note(text)
+
+
+def _ended(status: int | None) -> str:
+    return "the server " + (
+        "did not come up again" if status is None else f"ended with status {status}"
+    )
+
+
+def _words(command: str | list[str]) -> list[str]:
+    return [command] if isinstance(command, str) else command
+
+
+def _check(text: str) -> None:
+    """Refuse what cannot be filled in; the text itself is not quoted, it may hold a secret."""
+    if "\0" in text:
+        msg = "expected text without NUL characters"
+        raise ValueError(msg)
+    for name in _named(text):
+        if name not in _KNOWN:
+            msg = (
+                f"unknown placeholder {{{name}}}: known are {{host}} and {{port}}; "
+                f"write {{{{{name}}}}} for the literal text"
+            )
+            raise ValueError(msg)
+
+
+def _named(text: str) -> Iterator[str]:
+    return (match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"])
+
+
+def _fill(text: str, facts: Mapping[str, str]) -> str:
+    def filled(match: re.Match[str]) -> str:
+        if match["shell"]:
+            return match["shell"]
+        return f"{{{match['literal']}}}" if match["literal"] else facts[match["name"]]
+
+    return _PLACEHOLDER.sub(filled, text)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a closed one lingers
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port(where: str) -> int:
+    for _ in range(_PORT_TRIES):
+        port = _PORTS[secrets.randbelow(len(_PORTS))]
+        if _is_free(port):
+            return port
+    msg = f"{where}: no free port between {_PORTS.start} and {_PORTS.stop - 1} on {HOST}"
+    raise InfraError(msg, retryable=False)
