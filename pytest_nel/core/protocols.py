@@ -114,6 +114,13 @@ class EvalEnvironment:
         """A name for the problem that survives reordering of the data."""
         return str(idx)
 
+    def twin(self, idx: int) -> str:
+        """What tells the problem from others that are asked the same.
+
+        Answers of other runs are looked up by it: two equal problems are still asked twice.
+        """
+        return self.problem_id(idx)
+
     @property
     def pass_at(self) -> float:
         """The reward from which an attempt counts as correct."""

@@ -124,6 +124,10 @@ class BenchmarkEnvironment(EvalEnvironment):
         """The row's id, or the beginning of its content's hash (``-2`` for a second equal row)."""
         return self._problems.ids[idx]
 
+    def twin(self, idx: int) -> str:
+        """How many problems before it are asked the same; most often none."""
+        return str(self._problems.twins.get(idx, 0))
+
     def prompt_digest(self) -> str:
         """``sha256:…`` over every problem as it is asked: prompts, system prompts, messages."""
         return self._problems.prompt_digest
