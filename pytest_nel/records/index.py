@@ -354,7 +354,7 @@ def index_journals(directory: Path) -> JournalIndex:
 
     A torn last line (the writer died in the middle) and a damaged line are reported in
     ``problems`` and skipped; nothing else is lost. Files count in the order of their turns
-    (:func:`~pytest_nel.records.journal.journal_name`), within a turn in that of their writers, numbers by value.
+    (``journal_name``), within a turn in that of their writers, numbers by value.
     """
     index = JournalIndex()
     for path in journal_files(directory):
