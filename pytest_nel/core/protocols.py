@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pytest_nel.core.source import plain_state, source_digest
+from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
 
 
@@ -136,6 +136,7 @@ class EvalEnvironment:
         return {
             "class": f"{kind.__module__}.{kind.__qualname__}",
             "source": source_digest(kind),
+            "constants": constants(kind),
             "state": plain_state(self),
             "pass_at": self.pass_at,
         }

@@ -164,3 +164,41 @@ def test_a_solver_of_ones_own_is_known_by_its_settings_and_not_by_its_key(nel: N
     assert asked.read_text() == "x" * 6
     assert "begun afresh, since solver.answer" in ended.out
     assert set(outcomes(nel).values()) == {"wrong"}
+
+
+WRAPPER = """
+import pytest
+
+
+class Wrapper:
+    reads_row = False
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    async def solve(self, seed, sandbox):
+        return await self.inner.solve(seed, sandbox)
+
+
+@pytest.fixture(scope="session")
+def nel_solver(nel_solver):
+    return Wrapper(nel_solver)
+"""
+
+
+def test_a_wrapped_solver_is_what_it_wraps_as_well(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(sums(4))
+    nel.write("conftest.py", WRAPPER)
+    suite = nel.suite("bench_sums.py:sums")
+    args = ["my.nel.yaml", "--nel-output-dir", "run"]
+    assert nel.run(*args, model=False).code == 0
+    endpoint.reset()
+
+    same = nel.run(*args, "--nel-resume", model=False)
+    kept = endpoint.stats()["requests"]
+    suite.write_text(suite.read_text().replace("model: m}", "model: n}"))
+    other = nel.run(*args, "--nel-resume", model=False)
+
+    assert (same.code, other.code, kept) == (0, 0, 0), other.text
+    assert endpoint.stats()["requests"] == 4
+    assert "begun afresh, since model: 'm' → 'n'" in other.out
