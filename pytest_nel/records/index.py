@@ -150,6 +150,9 @@ class JournalIndex:
     def __contains__(self, key: tuple[int, int]) -> bool:
         return key in self._rows
 
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self._rows)
+
     def known(self, problem_idx: int, repeat: int) -> Known | None:
         """The newest facts of an attempt, or None when nobody began it."""
         row = self._rows.get((problem_idx, repeat))
@@ -213,11 +216,12 @@ class JournalIndex:
             for line_number, line in enumerate(file, start=1):
                 place = Place(number, offset, len(line))
                 offset += len(line)
-                problem = self._note(line, place)
+                problem = self.note(line, place)
                 if problem:
                     self.problems.append(f"{path} line {line_number}: {problem}")
 
-    def _note(self, line: bytes, place: Place) -> str | None:
+    def note(self, line: bytes, place: Place) -> str | None:
+        """Enter a line; what is wrong with it, when it cannot be read."""
         if not line.endswith(b"\n"):
             return "torn last line (its writer died while writing it)" if line.strip() else None
         seal = _SEALED.fullmatch(line, len(line) - _SEAL)
@@ -320,6 +324,13 @@ class Reader:
             os.close(self._files.pop())
 
 
+def attempt_of(line: bytes) -> tuple[int, int] | None:
+    """Which attempt a journal's line is about; None for others and for what cannot be read."""
+    seen = JournalIndex()
+    seen.note(line, Place(0, 0, len(line)))
+    return next(iter(seen), None)
+
+
 def index_journals(directory: Path) -> JournalIndex:
     """Scan ``directory/*.jsonl`` once.
 
@@ -340,16 +351,22 @@ def journal_name(writer: str, turn: int) -> str:
 
 def turn_of(path: Path) -> int:
     """The turn in a journal's name."""
+    return writer_and_turn(path)[1]
+
+
+def writer_and_turn(path: Path) -> tuple[str, int]:
+    """What :func:`journal_name` made the name of."""
     found = _FILE.fullmatch(path.stem)
-    return int(found["turn"] or 1) if found else 1
+    return (found["writer"], int(found["turn"] or 1)) if found else (path.stem, 1)
 
 
 def journal_files(directory: Path) -> list[Path]:
     """The journals of a benchmark, in the order in which they count."""
-    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), _natural(path.stem)))
+    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), natural(path.stem)))
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts ``shard_10`` after ``shard_9``."""
     parts = re.split(r"(\d+)", name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
