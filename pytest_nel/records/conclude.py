@@ -16,6 +16,11 @@ from pytest_nel.records.files import Derived, derive, planned, whole_json
 from pytest_nel.records.found import facts_of, load_plan
 
 CHECKS = "checks.json"
+_SHOWN = (
+    *("n_planned", "n_attempted", "n_scored"),
+    *("n_wrong", "n_unparsed", "n_unscored", "n_truncated"),
+)
+"""What a bundle must say to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def _bundle(directory: Path) -> JsonObject:
         raise ConfigError(msg)
     try:
         bundle: JsonObject = json.loads(found[0].read_text(encoding="utf-8"))
-        _ = (bundle["n_planned"], bundle["n_attempted"], bundle["benchmark"]["scores"])
+        _ = ([bundle[name] for name in _SHOWN], bundle["benchmark"]["scores"]["mean_reward"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = f"{type(error).__name__}: {error}"
         msg = f"{found[0]}: cannot be read ({said}){_remedy(directory.parent)}"

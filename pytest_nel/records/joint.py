@@ -70,6 +70,9 @@ def read_parts(directories: Sequence[Path]) -> list[Part]:
         plans = {path.name: load_plan(path) for path in planned(directory)}
         facts = read_run(directory)
         shards = {tuple(plan["shard"]) for plan in plans.values() if plan.get("shard")}
+        if len(shards) > 1:
+            msg = f"{directory}: its benchmarks are of different shards: {sorted(shards)}"
+            raise ConfigError(msg)
         own = next(iter(shards)) if shards else (facts.shard if facts else None)
         parts.append(Part(directory, label, facts, plans, own))
     return parts

@@ -121,14 +121,14 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
     """What a reader must know about one benchmark's numbers."""
     name = bundle["benchmark"]["name"]
     lines = []
-    if bundle["partial"]:
+    if bundle.get("partial"):
         shard = bundle.get("shard")
         part = f" (shard {shard[0]}/{shard[1]})" if shard else ""
         lines.append(Line(f"{name}: evaluated {bundle['evaluated']}{part}", {"yellow": True}))
-    if again := bundle["n_made_again"]:
+    if again := bundle.get("n_made_again"):
         text = f"{name}: {again:,} were made again because of their outcome: no fair sample"
         lines.append(Line(text, {"yellow": True}))
-    if cached := bundle["n_cached"]:
+    if cached := bundle.get("n_cached"):
         lines.append(Line(f"{name}: {cached:,} answers came from the cache"))
     if overtaken := bundle.get("n_overtaken", 0):
         text = (

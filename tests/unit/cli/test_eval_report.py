@@ -258,6 +258,22 @@ def test_damaged_bundles_and_plans_are_refused(
     assert str(run / "b" / "plan.json") in second
 
 
+def test_a_bundle_that_lacks_counts_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Whole().part(tmp_path / "run")
+    report(run, "--rebuild")
+    (bundle,) = (run / "b").glob("eval-*.json")
+    found = json.loads(bundle.read_text())
+    del found["n_unparsed"]
+    bundle.write_text(json.dumps(found))
+    capsys.readouterr()
+
+    said = refused(capsys, run)
+
+    assert "KeyError: 'n_unparsed'" in said
+
+
 class Right:
     """Knows it."""
 

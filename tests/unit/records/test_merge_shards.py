@@ -298,3 +298,12 @@ def test_a_merged_run_can_be_merged_again(tmp_path: Path) -> None:
     assert [one.rewards for one in again.duplicates] == [{"merged": 1.0, "other": 1.0}]
     assert again.concluded.derived[0].bundle["n_attempted"] == 6
     assert made.concluded.code == again.concluded.code == 0
+
+
+def test_a_directory_of_two_shards_is_refused(tmp_path: Path) -> None:
+    Whole().part(tmp_path / "x", shard=(0, 2))
+    Whole(name="c").part(tmp_path / "x", shard=(1, 2))
+
+    message = refused([tmp_path / "x"], tmp_path / "merged")
+
+    assert f"{tmp_path / 'x'}: its benchmarks are of different shards" in message
