@@ -29,7 +29,7 @@ from pytest_nel.core.types import (
 )
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard
-from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.identity import Identity, picture
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.user_code import of_user, says
@@ -144,6 +144,7 @@ class AttemptRunner:
         if scored is None and self.plan.environment.judges_now:
             return solved
         if scored is None:
+            self.journal.flush()  # the answer is safe while its judge takes time
             scored = await self._verify(solved)
         record = self._keep(solved, scored)
         if self.journal.syncs_each:
@@ -168,7 +169,7 @@ class AttemptRunner:
         """A stored answer, ready to be judged; reads the disk."""
         assert self.past is not None
         solved, changed = self.past.answer(kept)
-        if self.past.mode is Mode.RESCORE and not same_question(solved, kept.fresh):
+        if self.past.mode is Mode.RESCORE and not self._same_question(solved, kept):
             msg = "the stored answer was given to another prompt"
             raise NoAnswer(msg)
         if changed:
@@ -183,6 +184,10 @@ class AttemptRunner:
     def _verify_failed(self, solved: Solved, error: BaseException) -> ScorerError:
         name = self.plan.environment.name
         return ScorerError(f"{name} problem {solved.key.problem_idx}: verify failed: {says(error)}")
+
+    def _same_question(self, stored: Solved, kept: Kept) -> bool:
+        assert self.past is not None
+        return same_question(stored, kept.fresh, reads_row=self.past.reads_row)
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
         scored = replace(scored, score_key=self._score_key(solved))
@@ -207,11 +212,7 @@ class AttemptRunner:
         if (fault := _not_a(SeedResult, seed)) is not None:
             _failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
             return None
-        solved.prompt = seed.prompt
-        solved.messages = None if _is_plain(seed) else seed.messages
-        solved.system = seed.system
-        solved.expected = seed.expected_answer
-        solved.metadata = seed.metadata
+        fill_in(solved, seed)
         if self.identity is not None:
             solved.solve_key = self.identity.solve_key(seed, solved.key.repeat)
         solved.seed_ms = (time.perf_counter() - clock) * 1000
@@ -287,6 +288,16 @@ class AttemptRunner:
                 return _no_score(ScorerError(text), began)
             return _no_score(self._verify_failed(solved, error), began)
         return _judged(solved, judged, environment.pass_at, began)
+
+
+def fill_in(solved: Solved, seed: SeedResult) -> None:
+    """Note what is asked, and what the answer will be judged by."""
+    solved.prompt = seed.prompt
+    solved.messages = None if _is_plain(seed) else seed.messages
+    solved.system = seed.system
+    solved.images = [picture(image) for image in seed.images or ()]
+    solved.expected = seed.expected_answer
+    solved.metadata = seed.metadata
 
 
 def _is_plain(seed: SeedResult) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pytest_nel.config.schema import PluginSpec
+from pydantic import ValidationError
+
+from pytest_nel.config.schema import Generation, PluginSpec
 from pytest_nel.core.keys import digest
 from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import JsonObject
@@ -89,5 +91,10 @@ def _configured(entry: Mapping[str, Any]) -> JsonObject:
 
 
 def _given(generation: object) -> JsonObject:
-    found = generation if isinstance(generation, Mapping) else {}
-    return {name: value for name, value in found.items() if value is not None}
+    """What is set, as it will be sent: 0 and 0.0 are one temperature."""
+    if not isinstance(generation, Mapping):
+        return {}
+    try:
+        return Generation(**generation).given()
+    except ValidationError:  # it is refused where the solver is made
+        return dict(generation)

@@ -8,7 +8,7 @@ same judge and the same gold answer.
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,10 @@ class Identity:
         self, answering: Mapping[str, Any], judging: Mapping[str, Any], *, reads_row: bool
     ) -> None:
         self.answering = answering
-        self._reads_row = reads_row
+        self.reads_row = reads_row
         self._answering = _ordered(answering)
         self._judging = _ordered(judging)
+        self.judging = f"sha256:{sha256(self._judging).hexdigest()}"
 
     def solve_key(self, seed: SeedResult, repeat: int, *, twin: str | None = None) -> str:
         """The key of an answer; 32 hex digits.
@@ -46,8 +47,8 @@ class Identity:
         """
         asked: list[Any] = [seed.prompt, seed.messages, seed.system, repeat, twin]
         if seed.images:
-            asked.append([_image(image) for image in seed.images])
-        if self._reads_row:
+            asked.append([picture(image) for image in seed.images])
+        if self.reads_row:
             asked.append(seed.metadata)
         return _key(self._answering, asked)
 
@@ -74,7 +75,8 @@ def _text(parts: list[Any]) -> str:
         return json.dumps(json.loads(dumps(parts)), sort_keys=True)
 
 
-def _image(place: str) -> str:
+def picture(place: str) -> str:
+    """What tells a picture from others: the digest of a file, else the text itself."""
     path = Path(place)
     try:
         stat = path.stat()

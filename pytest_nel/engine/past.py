@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from pytest_nel.core.types import AttemptKey, Outcome
-from pytest_nel.records.index import NOTHING, Answer, JournalIndex, Place, Reader, short
+from pytest_nel.records.index import NOTHING, Answer, JournalIndex, short
+from pytest_nel.records.places import Place, Reader
 from pytest_nel.records.record import Scored, Solved, StepRecord, dumps
 
 
@@ -47,6 +48,7 @@ class Past:
         index: The benchmark's journals.
         mode: Resume or rescore.
         again: Outcomes whose attempts are solved again although they have a score.
+        reads_row: Whether the solver of the stored answers may have looked at more than the text.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Past:
         *,
         mode: Mode = Mode.RESUME,
         again: Collection[Outcome] = (),
+        reads_row: bool = False,
     ) -> None:
         self._index = index
+        self.reads_row = reads_row
         self._again = frozenset(again)
         self._read = Reader(index.paths)
         self.mode = mode
@@ -74,12 +78,14 @@ class Past:
             score_key: What a judgement must have been made by.
         """
         known = self._index.known(fresh.key.problem_idx, fresh.key.repeat) or NOTHING
-        if known.again is not None and self._fits(known.again, fresh):
-            return _to_judge(known.again, fresh)
+        later = known.again
+        if later is not None and later.whole and self._fits(later, fresh):
+            return self._to_judge(later, fresh)
         answer = known.answer
         if answer is None or not self._fits(answer, fresh):
             self.counts["changed"] += answer is not None and answer.whole
             return None
+        fresh.because = answer.because  # once made again for its outcome, it stays so
         if known.judgement is not None and known.outcome in self._again:
             fresh.because = known.outcome
             return None
@@ -87,8 +93,11 @@ class Past:
         if known.judgement is not None and stands and self.mode is Mode.RESUME:
             self.counts["kept"] += 1
             return Kept(fresh.key, answer.place, known.judgement, fresh)
-        self.counts["judged again"] += known.judgement is not None and answer.whole
-        return _to_judge(answer, fresh)
+        return self._to_judge(answer, fresh)
+
+    def _to_judge(self, answer: Answer, fresh: Solved) -> Kept | None:
+        self.counts["judged"] += answer.whole
+        return Kept(fresh.key, answer.place, None, fresh) if answer.whole else None
 
     def _fits(self, answer: Answer, fresh: Solved) -> bool:
         """Whether it is an answer to this; re-scoring compares the questions when it reads them."""
@@ -116,17 +125,26 @@ class Past:
         self._read.close()
 
 
-def _to_judge(answer: Answer, fresh: Solved) -> Kept | None:
-    return Kept(fresh.key, answer.place, None, fresh) if answer.whole else None
+def same_question(stored: Solved, fresh: Solved, *, reads_row: bool) -> bool:
+    """Whether a stored answer was given to the problem as it is now.
 
-
-def same_question(stored: Solved, fresh: Solved) -> bool:
-    """Whether a stored answer was given to the problem as it is now."""
+    Args:
+        stored: The answer.
+        fresh: The problem.
+        reads_row: Whether the solver may have looked at the problem's metadata.
+    """
+    if reads_row and not _same(stored.metadata, fresh.metadata):
+        return False
     return _same(_question(stored), _question(fresh))
 
 
 def _question(solved: Solved) -> Mapping[str, Any]:
-    return {"prompt": solved.prompt, "messages": solved.messages or (), "system": solved.system}
+    return {
+        "prompt": solved.prompt,
+        "messages": solved.messages or (),
+        "system": solved.system,
+        "images": solved.images,
+    }
 
 
 def _same(one: object, other: object) -> bool:

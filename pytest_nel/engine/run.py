@@ -20,11 +20,13 @@ from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.engine.runtime import Parts, validated
 from pytest_nel.engine.session import Engine, How, Writing
+from pytest_nel.engine.stale import Stale, drop_stale, may_have_changed
 from pytest_nel.environments.builtin import BenchmarkEnvironment
+from pytest_nel.records.claims import claim
 from pytest_nel.records.files import derive, utc_now
 from pytest_nel.records.index import index_journals
 from pytest_nel.records.record import StepRecord
-from pytest_nel.records.rundir import RunDirectory, RunFacts, claim, next_turn, read_run
+from pytest_nel.records.rundir import RunDirectory, RunFacts, next_turn, read_run
 
 SETTINGS = (
     "repeats",
@@ -97,10 +99,14 @@ class _Run:
                 error = unknown("setting of run_evaluation", name, list(SETTINGS))
                 raise error
         environment = _environment(benchmark)
+        mine = RunFacts(self.directory.name, utc_now(), [environment.name])
         there = read_run(self.directory) if self.resume else None
         if there is None:
             refuse_used(self.directory)
-        run = there or RunFacts(self.directory.name, utc_now(), [environment.name])
+        elif not there.same_suite(mine):
+            msg = f"{self.directory} holds a run of {', '.join(there.targets)}: name another one"
+            raise ConfigError(msg)
+        run = there or mine
         folder = RunDirectory(self.directory)
         folder.take(run)
         try:
@@ -122,10 +128,15 @@ class _Run:
         engine = Engine(self.directory, parts, writing=Writing(turn=turn, meta=facts))
         try:
             size = engine.loop.call(environment.dataset_size())
-            facts_of = {**environment.fingerprint(), **fingerprint_of(answering(solver))}
+            identity = _identity(environment, solver)
+            facts_of = {
+                **environment.fingerprint(),
+                **fingerprint_of(identity.answering),
+                "judging": identity.judging,
+            }
             plan = make_plan(config, environment, size, facts=facts_of)
-            claim(self.directory / plan.id, {**plan.as_json(), "turn": turn}, afresh=True)
-            stopped = self._take_all(engine, plan, solver)
+            self._claim(engine, plan, identity, turn)
+            stopped = self._take_all(engine, plan, solver, identity)
         finally:
             engine.close()
         if stopped is None and engine.stop_reason is not None:
@@ -133,13 +144,26 @@ class _Run:
         facts |= {"sdk_version": version("pytest-nel"), "complete": stopped is None}
         return self._derived(plan.id, facts, stopped)
 
-    def _take_all(self, engine: Engine, plan: BenchmarkPlan, solver: Solver) -> RunStopped | None:
+    def _claim(self, engine: Engine, plan: BenchmarkPlan, identity: Identity, turn: int) -> None:
+        directory = self.directory / plan.id
+        written = {**plan.as_json(), "reads_row": identity.reads_row, "turn": turn}
+
+        def look_through(old: JsonObject) -> None:
+            if may_have_changed(old, written):
+                stale = Stale(plan, identity, index_journals(directory / "journal"))
+                drop_stale(engine, stale, plan, directory)
+
+        claim(directory, written, afresh=True, look_through=look_through)
+
+    def _take_all(
+        self, engine: Engine, plan: BenchmarkPlan, solver: Solver, identity: Identity
+    ) -> RunStopped | None:
         keys = list(plan.keys())
         try:
             past = None
             if self.resume:
                 past = Past(index_journals(self.directory / plan.id / "journal"))
-            engine.add(plan, solver, How(identity=_identity(plan, solver), past=past))
+            engine.add(plan, solver, How(identity=identity, past=past))
             # a solver need not use our client, so here the attempts themselves are held to C
             engine.start(keys, limit=plan.config.max_concurrent, window=plan.window)
             for position in range(len(keys)):
@@ -165,9 +189,8 @@ class _Run:
         return derived.bundle
 
 
-def _identity(plan: BenchmarkPlan, solver: Solver) -> Identity:
-    facts = answering(solver)
-    return Identity(facts, plan.environment.judging(), reads_row=reads_row(solver))
+def _identity(environment: EvalEnvironment, solver: Solver) -> Identity:
+    return Identity(answering(solver), environment.judging(), reads_row=reads_row(solver))
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_nel.core.errors import JournalError, RunStopped
-from pytest_nel.core.protocols import Solver
+from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.attempt import AttemptRunner, Pending
 from pytest_nel.engine.cached import CachedAnswers
@@ -93,6 +93,7 @@ class Engine:
         self.guard = Guard(max_consecutive)
         self._runners: dict[str, AttemptRunner] = {}
         self._at_once: dict[str, int] = {}
+        self._prepared: list[EvalEnvironment] = []
         self._rooms: dict[str, asyncio.Semaphore] = {}
         self._ahead: LookAhead[AttemptKey, Pending] | None = None
 
@@ -106,13 +107,19 @@ class Engine:
         """
         how = how or How()
         self.parts.open(self.loop, solver)
-        self.loop.call(plan.environment.prepare())
+        self.prepare(plan.environment)
         journal = self.writing.open(self._run_dir / plan.id, plan.id)
         self._runners[plan.id] = AttemptRunner(
             plan, solver, journal, self.guard, how.identity, how.past, how.cache, how.shares
         )
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
+
+    def prepare(self, environment: EvalEnvironment) -> None:
+        """Let an environment prepare itself, once (blocking)."""
+        if not any(one is environment for one in self._prepared):
+            self._prepared.append(environment)
+            self.loop.call(environment.prepare())
 
     def start(
         self,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.past import Mode
 from pytest_nel.hooks.state import Run
 from pytest_nel.records.cache import DEFAULT_LIMIT, ResponseCache
 
@@ -15,7 +16,7 @@ def cache_of(run: Run, identity: Identity) -> tuple[CachedAnswers | None, bool]:
         ConfigError: It cannot be opened.
     """
     place = run.options.get("cache")
-    if place is None:
+    if place is None or run.mode is Mode.RESCORE:
         return None, False
     if run.cache is None:
         folder = run.config.invocation_params.dir / Path(place)

@@ -66,13 +66,13 @@ def _begin(run: Run, item: pytest.Item) -> None:
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
     write_snapshot(run)
-    plans = [_plan_json(run, bench, solver) for bench, solver in zip(benches, solvers, strict=True)]
-    for bench, plan in zip(benches, plans, strict=True):
-        settle(run, bench, plan)
+    identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
+    for bench, identity in zip(benches, identities, strict=True):
+        settle(run, bench, _plan_json(bench, identity), identity)
     most = 1
-    for bench, solver in zip(benches, solvers, strict=True):
+    for bench, solver, identity in zip(benches, solvers, identities, strict=True):
         room = at_once(run, bench, solver) if asks else 1
-        engine.add(bench.plan, solver, _how(run, bench, solver, room))
+        engine.add(bench.plan, solver, _how(run, bench, identity, room))
         most = max(most, room)
     limit, window = limits(run, benches, most)
     engine.start(run.order, limit=limit, window=window)
@@ -106,12 +106,15 @@ def _writing(run: Run) -> Writing:
     )
 
 
-def _how(run: Run, bench: BenchmarkRun, solver: Solver, room: int) -> How:
+def _identity(run: Run, bench: BenchmarkRun, solver: Solver) -> Identity:
     configured = solver is run.solvers
     options = bench.plan.config.solver.model_dump() if configured else None
     looks = run.mode is not Mode.RESCORE and reads_row(None if configured else solver, options)
-    who, judging = _who(run, bench, solver), bench.plan.environment.judging()
-    identity = Identity(who, judging, reads_row=looks)
+    judging = bench.plan.environment.judging()
+    return Identity(_who(run, bench, solver), judging, reads_row=looks)
+
+
+def _how(run: Run, bench: BenchmarkRun, identity: Identity, room: int) -> How:
     cache, shares = cache_of(run, identity)
     return How(room, identity, past_of(run, bench), cache, shares)
 
@@ -129,17 +132,19 @@ def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
         asked = asked if bench.asks_model or wraps else None
         facts = answering(solver, options, asked)
     if asked is not None and bench.service is not None:
-        weights = parts_of(run).endpoint(bench.service).weights
-        facts |= {} if weights is None else {"service.weights": weights}
+        endpoint = parts_of(run).endpoint(bench.service)
+        facts["model"] = endpoint.model  # that of a service that names none is its own name
+        facts |= {} if endpoint.weights is None else {"service.weights": endpoint.weights}
     return facts
 
 
-def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
+def _plan_json(bench: BenchmarkRun, identity: Identity) -> JsonObject:
     facts = bench.plan.as_json()
-    who = fingerprint_of(_who(run, bench, solver))
-    facts["fingerprint"] = {**facts["fingerprint"], **who}
+    who = fingerprint_of(identity.answering)
+    facts["fingerprint"] = {**facts["fingerprint"], **who, "judging": identity.judging}
     facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
+    facts["reads_row"] = identity.reads_row
     return facts
 
 

@@ -17,7 +17,8 @@ from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.conclude import check_id, write_checks
-from pytest_nel.records.files import Derived, derive, planned
+from pytest_nel.records.files import Derived, derive
+from pytest_nel.records.plans import planned
 
 
 class Finish:

@@ -10,26 +10,28 @@ from pytest_nel.config.load import load_suite
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode, Past
 from pytest_nel.engine.run import refuse_used
+from pytest_nel.engine.stale import Stale, drop_stale, may_have_changed
 from pytest_nel.hooks.models import suite_args
 from pytest_nel.hooks.options import Options, shard
+from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import BenchmarkRun, Run
+from pytest_nel.records.claims import claim
 from pytest_nel.records.index import JournalIndex, index_journals
-from pytest_nel.records.rundir import (
-    RunDirectory,
-    RunFacts,
-    claim,
-    newest_run,
-    next_turn,
-    plan_of,
-    read_run,
-)
+from pytest_nel.records.plans import plan_of
+from pytest_nel.records.rundir import RUN, RunDirectory, RunFacts, newest_run, next_turn, read_run
 
 RESULTS = "eval_results"
+_BEGINNINGS = {RUN, SUITE_FILE, "logs"}
 _SHARD_VARIABLES = ("NEL_SHARD_IDX", "NEL_TOTAL_SHARDS")
 _ARRAY_VARIABLES = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")
 _ARRAY_BOUNDS = ("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX")
+_ASKING = (
+    *("model", "model-url", "model-id", "api-key-env", "temperature", "max-tokens"),
+    *("system-prompt", "timeout", "cache", "cache-size", "cache-share-repeats"),
+)
 _KEPT_OF_A_PLAN = ("answering", "solver", "model", "versions")
 
 
@@ -49,9 +51,20 @@ def mode_of(options: Options) -> Mode | None:
     if options.given.get("cache-share-repeats") and not options.get("cache"):
         msg = "--nel-cache-share-repeats is about a cache: add --nel-cache DIR"
         raise ConfigError(msg)
+    if options.given.get("cache-size") and not options.get("cache"):
+        msg = "--nel-cache-size is about a cache: add --nel-cache DIR"
+        raise ConfigError(msg)
     if rescore:
+        _refuse_asking(options)
         return Mode.RESCORE
     return Mode.RESUME if resume else None
+
+
+def _refuse_asking(options: Options) -> None:
+    given = [f"--nel-{name}" for name in _ASKING if name in options.given]
+    if given:
+        msg = f"{', '.join(given)}: --nel-rescore asks no model, so leave that out"
+        raise ConfigError(msg)
 
 
 def shard_of(config: pytest.Config, options: Options) -> tuple[int, int] | None:
@@ -128,6 +141,7 @@ def choose(
     if mode is None:
         directory = base if fixed else base / facts.run_id
         if not config.option.collectonly:
+            _refuse_nested(directory)
             refuse_used(directory, ", or go on in it with --nel-resume")
         return directory, facts
     found = _earlier(base, facts) if fixed else newest_run(base, facts)
@@ -135,7 +149,9 @@ def choose(
         msg = f"--nel-rescore: no run of {', '.join(facts.targets)} in {base}"
         raise ConfigError(msg)
     if found is None:
-        return (base if fixed else base / facts.run_id), facts
+        directory = base if fixed else base / facts.run_id
+        _refuse_nested(directory)
+        return directory, facts
     return found, read_run(found) or facts
 
 
@@ -154,7 +170,8 @@ def _earlier(directory: Path, facts: RunFacts) -> Path | None:
     """The directory itself, when it holds a run of the same suite; None when it is empty."""
     there = read_run(directory) if directory.is_dir() else None
     if there is None:
-        refuse_used(directory)
+        if not _only_begun(directory):
+            refuse_used(directory)
         return None
     if not there.same_suite(facts):
         what = f"{', '.join(there.targets)}{_part(there)}"
@@ -164,6 +181,18 @@ def _earlier(directory: Path, facts: RunFacts) -> Path | None:
         )
         raise ConfigError(msg)
     return directory
+
+
+def _refuse_nested(directory: Path) -> None:
+    outer = next((path for path in directory.parents if (path / RUN).is_file()), None)
+    if outer is not None:
+        msg = f"{directory} lies in the directory of another run, {outer}: name another place"
+        raise ConfigError(msg)
+
+
+def _only_begun(directory: Path) -> bool:
+    """Whether nothing is there but what a run makes before its first attempt."""
+    return directory.is_dir() and {path.name for path in directory.iterdir()} <= _BEGINNINGS
 
 
 def _part(facts: RunFacts) -> str:
@@ -183,7 +212,7 @@ def take(run: Run) -> None:
         if run.worker is not None:
             folder.join()
         else:
-            folder.take(run.run_facts)
+            folder.take(run.run_facts, new=run.mode is None)
             run.turn = run.turn or next_turn(run.directory)
     except OSError as error:
         msg = (
@@ -193,8 +222,10 @@ def take(run: Run) -> None:
         raise ConfigError(msg) from None
 
 
-def settle(run: Run, bench: BenchmarkRun, plan: JsonObject) -> None:
+def settle(run: Run, bench: BenchmarkRun, plan: JsonObject, identity: Identity) -> None:
     """Write the benchmark's plan; records that do not fit it any more are set aside.
+
+    Judgements that do not count any more, of rows or by a scorer that have changed, are dropped.
 
     Raises:
         NelError: They may not be, or another worker has planned something else.
@@ -203,7 +234,13 @@ def settle(run: Run, bench: BenchmarkRun, plan: JsonObject) -> None:
     if run.mode is Mode.RESCORE:
         plan = _with_answers_of(directory, plan)
     afresh = run.mode is not Mode.RESCORE and not run.options.given.get("only")
-    made = claim(directory, {**plan, "turn": run.turn}, afresh=afresh)
+    plan = {**plan, "turn": run.turn}
+
+    def look_through(old: JsonObject) -> None:
+        if may_have_changed(old, plan):
+            _drop_stale(run, bench, identity, old)
+
+    made = claim(directory, plan, afresh=afresh, look_through=look_through)
     if made.changed:
         run.indexes.pop(bench.plan.id, None)
         where = made.aside.relative_to(run.directory) if made.aside else directory.name
@@ -220,7 +257,22 @@ def _with_answers_of(directory: Path, plan: JsonObject) -> JsonObject:
         msg = f"--nel-rescore: {directory} holds no records"
         raise ConfigError(msg)
     kept = {name: old["fingerprint"].get(name) for name in _KEPT_OF_A_PLAN}
-    return {**plan, "fingerprint": {**plan["fingerprint"], **kept}}
+    config = {**plan["config"], "solver": old["config"].get("solver")}
+    fingerprint = {**plan["fingerprint"], **kept}
+    return {**plan, "fingerprint": fingerprint, "config": config, "reads_row": _read_row(old)}
+
+
+def _drop_stale(run: Run, bench: BenchmarkRun, identity: Identity, old: JsonObject) -> None:
+    assert run.engine is not None
+    name = bench.plan.id
+    asked = _read_row(old) if run.mode is Mode.RESCORE else None
+    stale = Stale(bench.plan, identity, index_of(run, name), asked=asked)
+    run.kept["dropped"] += drop_stale(run.engine, stale, bench.plan, run.directory / name)
+    run.indexes.pop(name)
+
+
+def _read_row(plan: JsonObject) -> bool:
+    return bool(plan.get("reads_row", True))
 
 
 def past_of(run: Run, bench: BenchmarkRun) -> Past | None:
@@ -229,7 +281,13 @@ def past_of(run: Run, bench: BenchmarkRun) -> Past | None:
         return None
     only = run.options.given.get("only")
     again = (only,) if only in {"wrong", "unparsed"} else ()
-    return Past(index_of(run, bench.plan.id), mode=run.mode or Mode.RESUME, again=again)
+    plan = plan_of(run.directory / bench.plan.id) or {}
+    return Past(
+        index_of(run, bench.plan.id),
+        mode=run.mode or Mode.RESUME,
+        again=again,
+        reads_row=_read_row(plan),
+    )
 
 
 def index_of(run: Run, name: str) -> JournalIndex:

@@ -1,6 +1,8 @@
 """Makes a pytest session a nel run: registers the hooks, settles the run directory."""
 
 import os
+import shutil
+import tempfile
 import time
 from pathlib import Path
 
@@ -117,13 +119,15 @@ def _begin_quick(run: Run) -> None:
         raise pytest.UsageError(msg)
     try:
         raw = suite_for(str(run.quick), run.options)
-        if not raw["services"]:
+        if not raw["services"] and run.mode is not Mode.RESCORE:
             raise ConfigError(NO_MODEL)
-        if config.option.collectonly:
-            run.directory.mkdir(parents=True, exist_ok=True)
+        folder = run.directory
+        if config.option.collectonly:  # a run that is there stays as it is
+            folder = Path(tempfile.mkdtemp(prefix="nel-"))
+            config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         else:
             take(run)
-        path = run.directory / SUITE_FILE
+        path = folder / SUITE_FILE
         write_suite(raw, path, header=header(run))
     except NelError as error:
         raise pytest.UsageError(str(error)) from None

@@ -12,8 +12,10 @@ from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
 from pytest_nel.gate.health import Check, health
 from pytest_nel.gate.verdict import Exit, worst
-from pytest_nel.records.files import Derived, derive, planned, whole_json
-from pytest_nel.records.found import facts_of, load_plan
+from pytest_nel.records.files import Derived, derive
+from pytest_nel.records.found import facts_of
+from pytest_nel.records.plans import planned, read_plan
+from pytest_nel.records.whole import whole_json
 
 CHECKS = "checks.json"
 _SHOWN = (
@@ -62,7 +64,7 @@ def rebuild(run_dir: Path) -> Concluded:
         ConfigError: run.json or a plan cannot be understood.
         OSError: Something cannot be read or written.
     """
-    plans = {directory: load_plan(directory) for directory in planned(run_dir)}
+    plans = {directory: read_plan(directory) for directory in planned(run_dir)}
     facts = facts_of(run_dir) | {"sdk_version": version("pytest-nel")}
     found = _concluded(run_dir, [derive(directory, facts) for directory in plans])
     write_checks(run_dir, found.checks, found.code)
@@ -78,7 +80,7 @@ def stored(run_dir: Path) -> Concluded:
     """
     derived = []
     for directory in planned(run_dir):
-        plan = load_plan(directory)
+        plan = read_plan(directory)
         bundle = _bundle(directory)
         if plan.get("turn", 1) > bundle.get("turns", 1):
             msg = f"{directory}: its bundle is older than its records{_remedy(run_dir)}"

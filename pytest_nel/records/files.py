@@ -1,23 +1,21 @@
 """The files of a benchmark's directory, derived from its journals in one streaming pass."""
 
 import hashlib
-import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.bundle import bundle, failures, runtime
 from pytest_nel.records.index import index_journals
+from pytest_nel.records.plans import read_plan
 from pytest_nel.records.record import dumps, total_tokens
 from pytest_nel.records.tally import Tally
-
-PLAN = "plan.json"
+from pytest_nel.records.whole import whole, whole_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +37,6 @@ class Derived:
     missing: int
 
 
-def write_plan(directory: Path, plan: Mapping[str, Any]) -> None:
-    """Write plan.json, whole or not at all."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with _whole(directory / PLAN) as file:
-        file.write(dumps(plan))
-
-
-def read_plan(directory: Path) -> JsonObject:
-    """The object of ``plan.json``."""
-    plan: JsonObject = json.loads((directory / PLAN).read_text(encoding="utf-8"))
-    return plan
-
-
-def planned(run_dir: Path) -> list[Path]:
-    """The benchmark directories of a run, in name order."""
-    return sorted(path.parent for path in run_dir.glob(f"*/{PLAN}"))
-
-
 def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
     """Read the journals, write results, trajectories, statistics and the bundle.
 
@@ -72,8 +52,8 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
     index = index_journals(directory / "journal")
     tally = Tally()
     with ExitStack() as stack:
-        results = stack.enter_context(_whole(directory / "results.jsonl"))
-        trajectories = stack.enter_context(_whole(directory / "trajectories.jsonl"))
+        results = stack.enter_context(whole(directory / "results.jsonl"))
+        trajectories = stack.enter_context(whole(directory / "trajectories.jsonl"))
         for solved, scored in index.rows(_order(plan)):
             tally.add(solved, scored)
             results.write(dumps(result_row(solved, scored)) + "\n")
@@ -191,32 +171,6 @@ def _short_hash(text: str) -> str:
 
 def _stamp(run: Mapping[str, Any]) -> str:
     return str(run.get("timestamp", "")).replace("-", "").replace(":", "")[:15] + "Z"
-
-
-class _whole:  # noqa: N801 - reads as a verb at its only use
-    """A text file that appears under its name only when all of it was written."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._scratch = target.with_name(f".{target.name}.{os.getpid()}")
-
-    def __enter__(self) -> TextIO:
-        self._file = self._scratch.open("w", encoding="utf-8", errors="replace", newline="\n")
-        return self._file
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            self._file.close()  # writes what is buffered: the disk may be full
-            if kind is None:
-                self._scratch.replace(self._target)
-        finally:
-            self._scratch.unlink(missing_ok=True)
-
-
-def whole_json(target: Path, value: Mapping[str, Any]) -> None:
-    """Write an indented JSON file that appears whole or not at all."""
-    with _whole(target) as file:
-        file.write(json.dumps(json.loads(dumps(value)), indent=2, ensure_ascii=False) + "\n")
 
 
 def utc_now() -> str:

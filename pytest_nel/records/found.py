@@ -7,21 +7,14 @@ from typing import Any
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.files import PLAN, planned, read_plan
 from pytest_nel.records.journal import journal_files, natural
+from pytest_nel.records.plans import PLAN, planned, read_plan
 from pytest_nel.records.rundir import RUN, read_run
 
 MERGE = "merge.json"
 """Stands in a directory that was merged from others."""
 MERGED = "merged"
 """Where the parts of a run are merged, unless another place is named."""
-_KINDS: Mapping[str, type] = {
-    "benchmark": str,
-    "problems": list,
-    "repeats": int,
-    "config": dict,
-    "fingerprint": dict,
-}
 
 
 def is_run(directory: Path) -> bool:
@@ -62,46 +55,6 @@ def refuse_no_run(directory: Path) -> None:
         raise ConfigError(msg)
 
 
-def load_plan(directory: Path) -> JsonObject:
-    """The object of a benchmark's plan.json.
-
-    Raises:
-        ConfigError: It cannot be read, or is not what a run has written.
-    """
-    path = directory / PLAN
-    try:
-        plan = read_plan(directory)
-    except (OSError, ValueError) as error:
-        msg = f"{path}: cannot be read: {error}"
-        raise ConfigError(msg) from error
-    trouble = _trouble(plan)
-    if trouble is not None:
-        msg = f"{path}: damaged: {trouble}"
-        raise ConfigError(msg)
-    return plan
-
-
-def _trouble(plan: object) -> str | None:
-    if not isinstance(plan, dict):
-        return f"expected an object, got {type(plan).__name__}"
-    for name, kind in _KINDS.items():
-        if not isinstance(plan.get(name), kind):
-            return f"{name}: expected {kind.__name__}, got {plan.get(name)!r}"[:200]
-    if not all(isinstance(problem, int) for problem in plan["problems"]):
-        return "problems: expected numbers"
-    shard = plan.get("shard")
-    if shard is not None and not _is_shard(shard):
-        return f"shard: expected [index, count], got {shard!r}"[:200]
-    return None
-
-
-def _is_shard(value: object) -> bool:
-    if not (isinstance(value, list) and len(value) == 2):
-        return False
-    index, count = value
-    return isinstance(index, int) and isinstance(count, int) and 0 <= index < count
-
-
 def facts_of(run_dir: Path) -> JsonObject:
     """What bundles say about the run: run_id, timestamp, turns.
 
@@ -120,7 +73,7 @@ def facts_of(run_dir: Path) -> JsonObject:
             "run_id": said.get("run_id", run_dir.name),
             "timestamp": said.get("timestamp", ""),
         }
-    turns = [load_plan(directory).get("turn") for directory in planned(run_dir)]
+    turns = [read_plan(directory).get("turn") for directory in planned(run_dir)]
     known = [turn for turn in turns if isinstance(turn, int)]
     return facts | ({"turns": max(known)} if known else {})
 

@@ -5,9 +5,7 @@ again stands at its beginning. Memory is about 200 bytes per attempt, however lo
 """
 
 import json
-import os
 import re
-import threading
 import zlib
 from array import array
 from collections import Counter
@@ -18,30 +16,25 @@ from typing import NamedTuple
 
 from pytest_nel.core.types import JsonObject, Outcome
 from pytest_nel.records.journal import journal_files
+from pytest_nel.records.places import Place, Reader
 
 _NONE = -1
-_OPEN_AT_ONCE = 32
 _OUTCOMES: tuple[Outcome | None, ...] = (None, "correct", "wrong", "unparsed", "unscored")
 _CODES = {str(outcome): code for code, outcome in enumerate(_OUTCOMES) if outcome is not None}
 _FILE_SHIFT = 48  # a position is an offset of 48 bits below the number of its file
 _OFFSET = (1 << _FILE_SHIFT) - 1
+_KINDS = frozenset({"started", "solved", "scored", "dropped"})
+_FACTS = ("key", "answered", "because", "outcome", "alone")
 _SEAL = len(b',"crc":"00000000"}\n')
 _SEALED = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
 _HEAD = re.compile(
-    rb'\{"_type":"(started|solved|scored)","problem_idx":(\d+),"repeat":(\d+)'
+    rb'\{"_type":"(started|solved|scored|dropped)","problem_idx":(\d+),"repeat":(\d+)'
     rb'(?:,"(?:solve|score)_key":"([0-9a-f]{32})")?'
     rb'(?:,"answered":(true|false))?'
+    rb'(?:,"because":"(wrong|unparsed)")?'
     rb'(?:,"outcome":"(correct|wrong|unparsed|unscored)")?'
     rb'(?:,"alone":(true))?'
 )
-
-
-class Place(NamedTuple):
-    """Where a line stands: number of the file, byte offset, length."""
-
-    file: int
-    offset: int
-    length: int
 
 
 class Answer(NamedTuple):
@@ -51,11 +44,13 @@ class Answer(NamedTuple):
         place: Where it stands.
         key: :func:`short` of its solve_key; 0 where its writer gave none.
         whole: Whether it is an answer that can be judged again.
+        because: The outcome for whose sake the attempt was made again, if it was.
     """
 
     place: Place
     key: int
     whole: bool
+    because: Outcome | None
 
 
 class Known(NamedTuple):
@@ -85,33 +80,51 @@ def short(key: str | None) -> int:
     return int(key[:16], 16) if key else 0
 
 
+class _Head(NamedTuple):
+    """What the index reads of a line, as text."""
+
+    kind: str
+    key: str | None
+    answered: str | None
+    because: str | None
+    outcome: str | None
+    alone: str | None
+
+
 class _Lines:
     """A line of one kind per attempt, in columns."""
 
-    __slots__ = ("keys", "lengths", "starts", "whole")
+    __slots__ = ("because", "keys", "lengths", "starts", "whole")
 
     def __init__(self) -> None:
         self.starts = array("q")
         self.lengths = array("q")
         self.keys = array("Q")
         self.whole = bytearray()
+        self.because = bytearray()
 
     def grow(self) -> None:
         self.starts.append(_NONE)
         self.lengths.append(0)
         self.keys.append(0)
         self.whole.append(0)
+        self.because.append(0)
 
-    def put(self, row: int, place: Place, key: int, *, whole: bool = True) -> None:
+    def put(self, row: int, place: Place, head: "_Head") -> None:
         self.starts[row] = place.file << _FILE_SHIFT | place.offset
         self.lengths[row] = place.length
-        self.keys[row] = key
-        self.whole[row] = whole
+        self.keys[row] = short(head.key)
+        self.whole[row] = head.answered == "true"
+        self.because[row] = _CODES.get(head.because or "", 0)
 
     def take_from(self, row: int, other: "_Lines") -> None:
         self.starts[row], self.lengths[row] = other.starts[row], other.lengths[row]
         self.keys[row], self.whole[row] = other.keys[row], other.whole[row]
-        other.starts[row] = _NONE
+        self.because[row] = other.because[row]
+        other.clear(row)
+
+    def clear(self, row: int) -> None:
+        self.starts[row] = _NONE
 
     def has(self, row: int) -> bool:
         return self.starts[row] != _NONE
@@ -124,7 +137,10 @@ class _Lines:
 
     def answer(self, row: int) -> Answer | None:
         place = self.place(row)
-        return None if place is None else Answer(place, self.keys[row], bool(self.whole[row]))
+        if place is None:
+            return None
+        because = _OUTCOMES[self.because[row]]
+        return Answer(place, self.keys[row], bool(self.whole[row]), because)
 
 
 class JournalIndex:
@@ -236,7 +252,8 @@ class JournalIndex:
         head = _HEAD.match(line) if seal else None
         try:
             if head:
-                self._enter_head(head, place)
+                kind, idx, repeat, *facts = map(_decoded, head.groups())
+                self._enter((int(idx or 0), int(repeat or 0)), place, _Head(kind or "", *facts))
             elif line.strip():
                 self._decode(line, place)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -249,10 +266,6 @@ class JournalIndex:
         fits = zlib.crc32(memoryview(line)[:-_SEAL]) == int(seal, 16)
         return None if fits else "damaged (its checksum does not fit)"
 
-    def _enter_head(self, head: re.Match[bytes], place: Place) -> None:
-        kind, idx, repeat, key, whole, outcome, alone = head.groups()
-        self._enter(kind, (int(idx), int(repeat)), place, (key, whole == b"true", outcome, alone))
-
     def _decode(self, line: bytes, place: Place) -> None:
         """A line without a checksum, or one that does not begin as ours do."""
         row = _STRICT.decode(line.decode("utf-8"))
@@ -260,51 +273,49 @@ class JournalIndex:
         if kind == "meta":
             self.metas.append(row)
             return
-        if kind not in {"started", "solved", "scored"}:
+        if kind not in _KINDS:
             msg = f"unknown _type {kind!r}"
             raise ValueError(msg)
         if kind == "scored":
             _check_judgement(row)
-        key = row.get("solve_key" if kind == "solved" else "score_key")
-        facts = (
-            str(key).encode("ascii") if key else None,
-            bool(row.get("answered", "error_kind" not in row)),
-            str(row.get("outcome")).encode("ascii", "replace"),
-            row.get("alone"),
-        )
+        row.setdefault("answered", "error_kind" not in row)
+        row["key"] = row.get("solve_key" if kind == "solved" else "score_key")
         attempt = (int(row["problem_idx"]), int(row["repeat"]))
-        self._enter(kind.encode("ascii"), attempt, place, facts)
+        self._enter(attempt, place, _Head(kind, *(_text(row.get(name)) for name in _FACTS)))
 
-    def _enter(
-        self,
-        kind: bytes,
-        attempt: tuple[int, int],
-        place: Place,
-        facts: tuple[bytes | None, bool, bytes | None, object],
-    ) -> None:
+    def _enter(self, attempt: tuple[int, int], place: Place, head: "_Head") -> None:
         row = self._rows.get(attempt)
         if row is None:
             row = self._new(attempt)
-        raw, whole, outcome, alone = facts
-        key = int(raw[:16], 16) if raw else 0
-        if kind == b"started":
-            self._begun[row], self._alone[row] = place.file, bool(alone)
-        elif kind == b"solved":
-            self._enter_answer(row, place, key, whole=whole)
+        if head.kind == "started":
+            self._begun[row], self._alone[row] = place.file, bool(head.alone)
+        elif head.kind == "solved":
+            self._enter_answer(row, place, head)
+        elif head.kind == "scored":
+            self._enter_judgement(row, place, head)
         else:
-            if self._again.has(row):
-                self._answers.take_from(row, self._again)
-            self._judged.put(row, place, key)
-            self._outcomes[row] = _CODES[(outcome or b"").decode("ascii")]
+            self._judged.clear(row)
+            self._outcomes[row] = 0
+            self._begun[row] = _NONE  # nobody is waited for
 
-    def _enter_answer(self, row: int, place: Place, key: int, *, whole: bool) -> None:
+    def _enter_answer(self, row: int, place: Place, head: "_Head") -> None:
         if self._judged.has(row) and self._answers.has(row):
-            self._again.put(row, place, key, whole=whole)
+            self._again.put(row, place, head)
             return
         if self._judged.has(row):  # of an answer whose line was damaged, and not of this one
-            self._judged.starts[row] = _NONE
+            self._judged.clear(row)
             self._outcomes[row] = 0
-        self._answers.put(row, place, key, whole=whole)
+        self._answers.put(row, place, head)
+
+    def _enter_judgement(self, row: int, place: Place, head: "_Head") -> None:
+        unscored = head.outcome == "unscored"
+        if unscored and self._judged.has(row) and _OUTCOMES[self._outcomes[row]] != "unscored":
+            self._again.clear(row)  # a second try that failed takes nothing from the first
+            return
+        if self._again.has(row):
+            self._answers.take_from(row, self._again)
+        self._judged.put(row, place, head)
+        self._outcomes[row] = _CODES[head.outcome or ""]
 
     def _new(self, attempt: tuple[int, int]) -> int:
         row = self._rows[attempt] = len(self._rows)
@@ -314,48 +325,6 @@ class JournalIndex:
         for lines in (self._answers, self._again, self._judged):
             lines.grow()
         return row
-
-
-class Reader:
-    """Reads lines by place; may be used by several threads at once.
-
-    A run that went on many times has more files than a process may have open.
-    """
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths = list(paths)
-        self._open: dict[int, int] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, place: Place) -> JsonObject:
-        """The object of a line."""
-        with self._lock:
-            row: JsonObject = json.loads(self._bytes(place))
-        return row
-
-    def close(self) -> None:
-        """Close the files; safe to call twice."""
-        with self._lock:
-            while self._open:
-                os.close(self._open.popitem()[1])
-
-    def _bytes(self, place: Place) -> bytes:
-        descriptor = self._descriptor(place.file)
-        parts, offset, left = [], place.offset, place.length
-        while left > 0:  # one call reads 2 GiB at most
-            part = os.pread(descriptor, left, offset)
-            if not part:
-                break
-            parts.append(part)
-            offset, left = offset + len(part), left - len(part)
-        return b"".join(parts)
-
-    def _descriptor(self, number: int) -> int:
-        if number not in self._open:
-            if len(self._open) >= _OPEN_AT_ONCE:
-                os.close(self._open.pop(next(iter(self._open))))
-            self._open[number] = os.open(self._paths[number], os.O_RDONLY | os.O_CLOEXEC)
-        return self._open[number]
 
 
 def attempt_of(line: bytes) -> tuple[int, int] | None:
@@ -376,6 +345,17 @@ def index_journals(directory: Path) -> JournalIndex:
     for path in journal_files(directory):
         index.scan(path)
     return index
+
+
+def _text(value: object) -> str | None:
+    """As it would stand in a line; what says nothing is None."""
+    if isinstance(value, bool):
+        return "true" if value else None
+    return None if value is None else str(value)
+
+
+def _decoded(group: bytes | None) -> str | None:
+    return None if group is None else group.decode("ascii")
 
 
 def _no_constant(name: str) -> object:

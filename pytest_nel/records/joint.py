@@ -9,8 +9,7 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import problem_order, shard_range
 from pytest_nel.core.text import showable
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.files import planned
-from pytest_nel.records.found import load_plan
+from pytest_nel.records.plans import planned, read_plan
 from pytest_nel.records.record import dumps
 from pytest_nel.records.rundir import RunFacts, read_run
 
@@ -67,7 +66,7 @@ def read_parts(directories: Sequence[Path]) -> list[Part]:
     parts = []
     for directory in directories:
         label = directory.name if names.count(directory.name) == 1 else str(directory)
-        plans = {path.name: load_plan(path) for path in planned(directory)}
+        plans = {path.name: read_plan(path) for path in planned(directory)}
         facts = read_run(directory)
         shards = {tuple(plan["shard"]) for plan in plans.values() if plan.get("shard")}
         if len(shards) > 1:

@@ -41,10 +41,13 @@ class JournalWriter:
     def __init__(
         self, path: Path, meta: Mapping[str, Any], *, sync_every: float = SYNC_EVERY
     ) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._sync_every = sync_every
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise self._failed(error) from error
         self._lock = threading.Lock()
         self._held = b""
         self._synced = time.monotonic()
@@ -82,6 +85,10 @@ class JournalWriter:
     def scored(self, key: AttemptKey, scored: Scored) -> None:
         """Keep the judgement."""
         self._write(scored.as_json(key))
+
+    def dropped(self, key: AttemptKey) -> None:
+        """Say that the judgement of an attempt does not count any more; its answer stays."""
+        self._write({"_type": "dropped", "problem_idx": key.problem_idx, "repeat": key.repeat})
 
     def sync(self, *, force: bool = False) -> None:
         """Put the file on the disk, unless that was done lately. Blocks: not on a loop."""

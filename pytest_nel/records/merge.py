@@ -17,12 +17,15 @@ from typing import NamedTuple
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.records.conclude import Concluded, rebuild
-from pytest_nel.records.files import Derived, whole_json, write_plan
+from pytest_nel.records.files import Derived
 from pytest_nel.records.found import MERGE, facts_of
-from pytest_nel.records.index import NOTHING, JournalIndex, Known, Reader, attempt_of
+from pytest_nel.records.index import NOTHING, JournalIndex, Known, attempt_of
 from pytest_nel.records.joint import Joint, Part, fit, read_parts
 from pytest_nel.records.journal import journal_files, journal_name, writer_and_turn
+from pytest_nel.records.places import Reader
+from pytest_nel.records.plans import write_plan
 from pytest_nel.records.rundir import RUN, RunFacts, being_written
+from pytest_nel.records.whole import whole_json
 
 SUITE = "suite.nel.yaml"
 

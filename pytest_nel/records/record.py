@@ -44,6 +44,7 @@ class Solved:
         prompt: The rendered user prompt.
         messages: Chat messages where the benchmark gave them itself, else None.
         system: The system prompt the benchmark asked for.
+        images: Digests of the pictures that belong to the prompt.
         expected: The gold answer.
         metadata: The seed's metadata.
         response: The answer text, reasoning stripped.
@@ -71,6 +72,7 @@ class Solved:
     prompt: str = ""
     messages: Sequence[JsonObject] | None = None
     system: str | None = None
+    images: Sequence[str] = ()
     expected: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     response: str = ""
@@ -110,10 +112,12 @@ class Solved:
             "repeat": self.key.repeat,
             "solve_key": self.solve_key,
             "answered": self.whole,
+            "because": self.because,
             "problem_id": self.problem_id,
             "prompt": self.prompt,
             "messages": self.messages,
             "system": self.system,
+            "images": self.images,
             "expected_answer": self.expected,
             "seed_metadata": self.metadata,
             "response": self.response[:RESPONSE_LIMIT],
@@ -131,7 +135,6 @@ class Solved:
             "solve_ms": round(self.solve_ms, 2),
             "tries": self.tries,
             "cached": self.cached or None,
-            "because": self.because,
         }
         row.update(model)
         row["requests"] = self.all_requests or None
@@ -150,6 +153,7 @@ class Solved:
             prompt=row.get("prompt", ""),
             messages=row.get("messages"),
             system=row.get("system"),
+            images=row.get("images", ()),
             expected=row.get("expected_answer", ""),
             metadata=row.get("seed_metadata", {}),
             response=row.get("response", ""),

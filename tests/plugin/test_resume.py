@@ -194,7 +194,7 @@ def test_a_directory_that_is_no_run_is_refused(nel: Nel) -> None:
 
 def test_two_runs_do_not_write_into_one_directory(nel: Nel) -> None:
     nel.bench(sums(40))
-    with running_endpoint(mode="echo", latency=0.4) as slow:
+    with running_endpoint(mode="echo", latency=1.0) as slow:
         nel.url = slow.url
         one = nel.start(*RUN, "--nel-max-concurrent", "1")
         slow.wait_in_flight(1)

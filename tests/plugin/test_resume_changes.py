@@ -24,7 +24,7 @@ def test_another_scorer_judges_stored_answers(
     assert endpoint.stats()["requests"] == 0
     assert before == {"correct", "wrong"}
     assert set(outcomes(nel).values()) == {"correct"}
-    assert "12 judged again from stored answers" in ended.out
+    assert "12 judged from stored answers" in ended.out
 
 
 def test_a_helper_of_the_scorer_that_changed_judges_again(

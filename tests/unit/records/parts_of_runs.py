@@ -10,8 +10,8 @@ from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import AttemptKey, JsonObject, Outcome
 from pytest_nel.engine.plan import make_plan
-from pytest_nel.records.files import write_plan
 from pytest_nel.records.journal import JournalWriter, journal_name
+from pytest_nel.records.plans import write_plan
 from pytest_nel.records.record import Scored, Solved
 from pytest_nel.records.rundir import RunFacts
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from pytest_nel.core.errors import NelError
 from pytest_nel.core.types import AttemptKey, Outcome
-from pytest_nel.records.files import Derived, derive, write_plan
+from pytest_nel.records.claims import claim
+from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.plans import write_plan
 from pytest_nel.records.record import Scored, Solved
-from pytest_nel.records.rundir import claim
 
 RUN = {"run_id": "r1", "timestamp": "2026-01-02T03:04:05Z", "sdk_version": "0", "complete": True}
 

@@ -10,17 +10,9 @@ import pytest
 
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.records import rundir
+from pytest_nel.records.claims import changes, claim, set_aside
 from pytest_nel.records.journal import JournalWriter
-from pytest_nel.records.rundir import (
-    RunDirectory,
-    RunFacts,
-    changes,
-    claim,
-    newest_run,
-    next_turn,
-    read_run,
-    set_aside,
-)
+from pytest_nel.records.rundir import RunDirectory, RunFacts, newest_run, next_turn, read_run
 
 ROOT = Path(__file__).parents[3]
 FACTS = RunFacts("id", "2026-01-01T00:00:00Z", ["bench_a.py"])
@@ -149,6 +141,7 @@ def plan(turn: int = 1, **fingerprint: Any) -> dict[str, Any]:
         "problems": [0],
         "repeats": 1,
         "turn": turn,
+        "config": {},
         "fingerprint": {"rows_hash": "r", "prompts": "p", "answering": {"model": "m"}}
         | fingerprint,
     }

@@ -10,6 +10,8 @@ from pytest_nel.reports.summary import category_line, note_lines, shown_record, 
 
 def bundle(name: str = "b", **changes: Any) -> dict[str, Any]:
     facts = {"n_scored": 8, "n_planned": 10, "n_attempted": 10, "n_unscored": 2}
+    measured = changes.get("n_attempted", 10)
+    extent = {"partial": measured < 10, "evaluated": f"{measured} of 10"}
     facts |= {"n_unparsed": 4, "n_truncated": 0}
     facts |= {key: value for key, value in changes.items() if key in facts}
     scores: dict[str, Any] = {
@@ -20,7 +22,7 @@ def bundle(name: str = "b", **changes: Any) -> dict[str, Any]:
         | changes.get("runtime", {}),
         "failures": {"categories": changes.get("failures", {})},
     }
-    made: dict[str, Any] = {"benchmark": {"name": name, "scores": scores}, **facts}
+    made: dict[str, Any] = {"benchmark": {"name": name, "scores": scores}, **facts, **extent}
     if "categories" in changes:
         made["benchmark"]["categories"] = changes["categories"]
     return made

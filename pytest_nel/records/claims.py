@@ -1,0 +1,140 @@
+"""Whether what a benchmark's directory holds still counts, and what becomes of it if not."""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.types import JsonObject
+from pytest_nel.records.plans import plan_of, write_plan
+from pytest_nel.records.record import dumps
+
+fcntl: Any  # a module, or None on Windows
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
+
+EARLIER = "earlier"
+
+
+def changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    """Why stored answers of a benchmark say nothing any more, such as ``model: 'a' → 'b'``.
+
+    Args:
+        old: The object of the plan.json that is there.
+        new: The one that would be written.
+    """
+    before, after = _fingerprint(old), _fingerprint(new)
+    one, two = before.get("answering") or {}, after.get("answering") or {}
+    found = [
+        _change(name, one.get(name), two.get(name))
+        for name in sorted({*one, *two})
+        if one.get(name) != two.get(name)
+    ]
+    same_rows = "rows_hash" in before and before["rows_hash"] == after.get("rows_hash")
+    if same_rows and before.get("prompts") != after.get("prompts"):
+        found.append("prompt")
+    return found
+
+
+def _change(name: str, before: object, after: object) -> str:
+    if any(isinstance(value, str) and value.startswith("sha256:") for value in (before, after)):
+        return name
+    return f"{name}: {before!r} → {after!r}"
+
+
+def _fingerprint(plan: Mapping[str, object]) -> JsonObject:
+    found = plan.get("fingerprint")
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def set_aside(directory: Path) -> Path:
+    """Move all that a benchmark has recorded into a folder of its own; nothing is deleted."""
+    numbers = (number for number in range(1, 10_000))
+    aside = next(path for n in numbers if not (path := directory / f"{EARLIER}-{n}").exists())
+    aside.mkdir()
+    for path in sorted(directory.iterdir()):
+        if not path.name.startswith((EARLIER, ".")):
+            path.rename(aside / path.name)
+    return aside
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What became of the records that a benchmark's directory held.
+
+    Attributes:
+        changed: Why they say nothing any more.
+        aside: Where they are then.
+    """
+
+    changed: Sequence[str] = ()
+    aside: Path | None = None
+
+
+def claim(
+    directory: Path,
+    plan: Mapping[str, object],
+    *,
+    afresh: bool,
+    look_through: Callable[[JsonObject], object] | None = None,
+) -> Claim:
+    """Write plan.json for the turn that it names; older records that do not fit are set aside.
+
+    Args:
+        directory: The benchmark's.
+        plan: The object of plan.json.
+        afresh: Whether records may be set aside; otherwise they must fit.
+        look_through: Called with the plan that is there, where records stay, before the new one
+            is written: if it is killed, the next one looks again.
+
+    Raises:
+        ConfigError: They do not fit and may not be set aside.
+        NelError: Another process of this turn has planned something else.
+    """
+    with _one_at_a_time(directory):
+        old = plan_of(directory)
+        if old is None:
+            write_plan(directory, plan)
+            return Claim()
+        if old.get("turn") == plan["turn"]:
+            if dumps(old) != dumps(json.loads(dumps(plan))):
+                msg = (
+                    f"{directory.name}: two processes of this run loaded different data; "
+                    "a dataset must be the same each time it is loaded"
+                )
+                raise NelError(msg)
+            return Claim()
+        changed = changes(old, plan)
+        if changed and not afresh:
+            msg = (
+                f"{directory.name}: not what its answers were given to ({'; '.join(changed)}): "
+                "change that back, or measure anew"
+            )
+            raise ConfigError(msg)
+        aside = set_aside(directory) if changed else None
+        if not changed and look_through is not None:
+            look_through(old)
+        write_plan(directory, plan)
+        return Claim(changed, aside)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(directory: Path) -> Iterator[None]:
+    """Keep other processes of the run out while the block compares and writes a plan."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    lock = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

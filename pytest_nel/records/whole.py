@@ -1,0 +1,35 @@
+"""Files that appear under their name only when all of them was written."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from pytest_nel.records.record import dumps
+
+
+class whole:  # noqa: N801 - reads as a verb at its only use
+    """A text file that appears under its name only when all of it was written."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._scratch = target.with_name(f".{target.name}.{os.getpid()}")
+
+    def __enter__(self) -> TextIO:
+        self._file = self._scratch.open("w", encoding="utf-8", errors="replace", newline="\n")
+        return self._file
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            self._file.close()  # writes what is buffered: the disk may be full
+            if kind is None:
+                self._scratch.replace(self._target)
+        finally:
+            self._scratch.unlink(missing_ok=True)
+
+
+def whole_json(target: Path, value: Mapping[str, Any]) -> None:
+    """Write an indented JSON file that appears whole or not at all."""
+    with whole(target) as file:
+        file.write(json.dumps(json.loads(dumps(value)), indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,151 @@
+"""No score is made of old and new judgements, or of answers to other questions, together."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.running import Ended, Nel, rows, sums
+from tests.plugin.test_resume import RUN, bundle, first, outcomes
+from tests.support.endpoint import RunningEndpoint, running_endpoint
+
+
+def resumed(nel: Nel, *args: str, model: bool = True) -> Ended:
+    return nel.run(*RUN, "--nel-resume", *args, model=model)
+
+
+def judging(file: Path, old: str, new: str) -> None:
+    file.write_text(file.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize("args", [["-k", "sums[3-"], ["--nel-only", "unscored"]])
+def test_scores_of_an_earlier_scorer_do_not_count(
+    nel: Nel, endpoint: RunningEndpoint, args: list[str], how: list[str]
+) -> None:
+    file = nel.bench(sums(10))
+    first(nel)
+    endpoint.reset()
+    judging(file, "return numeric_match(sample)", "return True")
+
+    ended = resumed(nel, *args, *how)
+    shown = len(outcomes(nel))
+    rest = resumed(nel)
+
+    assert shown == (1 if "-k" in args else 0), ended.text
+    assert f"evaluated {shown} of 10" in ended.out
+    assert rest.code == 0, rest.text
+    assert set(outcomes(nel).values()) == {"correct"}
+    assert len(outcomes(nel)) == 10
+    assert endpoint.stats()["requests"] == 0
+
+
+def test_answers_to_rows_that_moved_do_not_count(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(rows("7", "8", "9"))
+    first(nel, "--nel-shuffle-seed", "none")
+    nel.bench(rows("5", "7", "8", "9"))
+
+    ended = resumed(nel, "--nel-shuffle-seed", "none", "-k", "sums[0-")
+
+    assert ended.code == 0, ended.text
+    assert list(outcomes(nel)) == [(0, 0)]
+    assert "evaluated 1 of 4" in ended.out
+
+
+def test_answers_to_another_prompt_and_other_rows_do_not_count(nel: Nel) -> None:
+    file = nel.bench(rows("7", "8", "9"))
+    first(nel)
+    nel.bench(rows("7", "8", "10"))
+    judging(file, 'prompt="{say}"', 'prompt="{say} "')
+
+    resumed(nel, "-k", "sums[2-")
+
+    assert list(outcomes(nel)) == [(2, 0)]
+
+
+def test_while_the_endpoint_is_dead_old_answers_stand_for_nothing(nel: Nel) -> None:
+    nel.bench(rows(*"7777777777"))
+    first(nel)
+    nel.bench(rows(*"8888888888"))
+    with running_endpoint(status=400) as dead:
+        nel.url = dead.url
+        ended = resumed(nel, "--nel-max-consecutive-unscored", "3")
+
+    assert ended.code == 7, ended.text
+    assert set(outcomes(nel).values()) <= {"unscored"}
+    assert bundle(nel)["n_scored"] == 0
+
+
+def test_an_interrupted_rescoring_shows_what_was_judged_and_no_more(nel: Nel) -> None:
+    file = nel.bench(sums(6))
+    first(nel)
+    judging(file, "return numeric_match(sample)", "return True")
+    text = file.read_text().replace(
+        'if sample.response == "crash":',
+        "if sample.target == '4':\n        raise KeyboardInterrupt",
+    )
+    file.write_text(text.replace('        raise RuntimeError("the scorer broke")\n', ""))
+
+    ended = nel.run(*RUN, "--nel-rescore", "--nel-shuffle-seed", "none", model=False)
+
+    assert ended.code == 2, ended.text
+    assert set(outcomes(nel).values()) == {"correct"}
+    assert len(outcomes(nel)) == 3
+    assert "evaluated 3 of 6" in ended.out
+
+
+UNNAMED = """services:
+  {name}: {{type: api, url: "{url}/chat/completions", protocol: chat_completions}}
+benchmarks:
+  - {{name: bench_sums.py, solver: {{type: simple, service: {name}}}}}
+output: {{dir: run, timestamped: false}}
+"""
+
+
+def test_a_service_that_names_no_model_is_known_by_its_own_name(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    nel.bench(sums(4))
+    nel.write("my.nel.yaml", UNNAMED.format(name="llama-70b", url=nel.url))
+    nel.run("my.nel.yaml", "--nel-cache", "cache", model=False)
+    endpoint.reset()
+    nel.write("my.nel.yaml", UNNAMED.format(name="llama-8b", url=nel.url))
+
+    ended = nel.run("my.nel.yaml", "--nel-resume", "--nel-cache", "cache", model=False)
+
+    assert ended.code == 0, ended.text
+    assert endpoint.stats()["requests"] == 4
+    assert "begun afresh, since model: 'llama-70b' → 'llama-8b'" in ended.out
+
+
+def test_a_second_try_that_fails_takes_nothing_and_leaves_a_mark(nel: Nel) -> None:
+    nel.bench(rows("1", "2", "3", "4"))
+    first(nel)
+    with running_endpoint(status=400) as dead:
+        alive, nel.url = nel.url, dead.url
+        tried = resumed(nel, "--nel-only", "wrong")
+    kept = outcomes(nel)
+    with running_endpoint(mode="fixed", answer="7") as better:
+        nel.url = better.url
+        plain = resumed(nel)
+        again = resumed(nel, "--nel-only", "wrong")
+    nel.url = alive
+
+    assert tried.code == 7, tried.text
+    assert set(kept.values()) == {"wrong"}
+    assert plain.code == 0, plain.text
+    assert (again.code, bundle(nel)["n_made_again"]) == (6, 4), again.text
+
+
+def test_zero_and_zero_point_zero_are_one_temperature(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(sums(4))
+    suite = nel.suite("bench_sums.py:sums")
+    text = suite.read_text().replace("model: m}", "model: m, generation: {temperature: 0}}")
+    suite.write_text(text)
+    args = ["my.nel.yaml", "--nel-output-dir", "run"]
+    nel.run(*args, model=False)
+    endpoint.reset()
+    suite.write_text(text.replace("temperature: 0}", "temperature: 0.0}"))
+
+    ended = nel.run(*args, "--nel-resume", model=False)
+
+    assert ended.code == 0, ended.text
+    assert endpoint.stats()["requests"] == 0
