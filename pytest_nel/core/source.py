@@ -1,6 +1,7 @@
 """What a piece of a user's code is: its source, and the plain values it was given."""
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -13,6 +14,7 @@ from typing import Any
 _PLAIN = (str, int, float, bool, type(None))
 _ITEMS = 200  # of one container: what is longer is data, and data has a hash of its own
 _DEPTH = 5
+_SECRET = re.compile(r"(?:^|_)(?:key|secret|password|passwd|credentials?|token)$", re.IGNORECASE)
 
 
 def source_digest(thing: object) -> str:
@@ -89,11 +91,15 @@ def _own_source(thing: object) -> str:
 def plain_state(thing: object) -> dict[str, Any]:
     """The attributes of an object that are plain values, nested ones included.
 
-    What is a URL is left out: the same server may stand elsewhere the next time. Other objects
-    count by their type.
+    What is a URL is left out: the same server may stand elsewhere the next time; so is what is
+    named as a secret, which may be renewed. Other objects count by their type.
     """
     state = getattr(thing, "__dict__", None) or {}
-    return {name: _plain(value, 0) for name, value in state.items() if not _is_url(value)}
+    return {
+        name: _plain(value, 0)
+        for name, value in state.items()
+        if not (_is_url(value) or _SECRET.search(name))
+    }
 
 
 def _is_url(value: object) -> bool:

@@ -153,6 +153,7 @@ class Endpoint:
         read_timeout: Seconds without a byte; None means the total limit alone.
         timeout: Total seconds for one request.
         max_retries: Further requests after the first for what a retry may cure.
+        weights: Digest of the model that is served, where the service has its file.
     """
 
     name: str
@@ -166,3 +167,4 @@ class Endpoint:
     read_timeout: float | None = None
     timeout: float = 600.0
     max_retries: int = 5
+    weights: str | None = None

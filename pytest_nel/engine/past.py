@@ -78,7 +78,7 @@ class Past:
             return _to_judge(known.again, fresh)
         answer = known.answer
         if answer is None or not self._fits(answer, fresh):
-            self.counts["changed"] += answer is not None
+            self.counts["changed"] += answer is not None and answer.whole
             return None
         if known.judgement is not None and known.outcome in self._again:
             fresh.because = known.outcome

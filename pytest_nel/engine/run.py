@@ -152,8 +152,12 @@ def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:
     return benchmark
 
 
-def refuse_used(directory: Path) -> None:
+def refuse_used(directory: Path, way_out: str = "") -> None:
     """Refuse a directory that is not empty.
+
+    Args:
+        directory: It need not exist.
+        way_out: What else may be done, for the message.
 
     Raises:
         ConfigError: It holds something; the message says what to do.
@@ -161,6 +165,6 @@ def refuse_used(directory: Path) -> None:
     if directory.is_dir() and any(directory.iterdir()):
         msg = (
             f"output directory {directory} is not empty: results are never overwritten; "
-            "name a new directory or remove that one"
+            f"name a new directory or remove that one{way_out}"
         )
         raise ConfigError(msg)

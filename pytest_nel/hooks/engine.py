@@ -63,10 +63,10 @@ def _begin(run: Run, item: pytest.Item) -> None:
         parts,
         max_consecutive=run.options.get("max-consecutive-unscored", MAX_CONSECUTIVE_UNSCORED),
     )
+    take(run)
+    engine.writing = _writing(run)
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
-    take(run)  # only now: no folder for what cannot begin
-    engine.writing = _writing(run)
     write_snapshot(run)
     plans = [_plan_json(run, bench, solver) for bench, solver in zip(benches, solvers, strict=True)]
     for bench, plan in zip(benches, plans, strict=True):
@@ -126,9 +126,14 @@ def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
         return {}
     asked = None if bench.service is None else run.services.get(bench.service)
     if isinstance(solver, ConfiguredSolvers):
-        return answering(None, bench.plan.config.solver.model_dump(), asked)
-    # what is configured answers nothing, unless this solver asks the model itself
-    return answering(solver, None, asked if bench.asks_model else None)
+        facts = answering(None, bench.plan.config.solver.model_dump(), asked)
+    else:  # what is configured answers nothing, unless this solver asks the model itself
+        asked = asked if bench.asks_model else None
+        facts = answering(solver, None, asked)
+    if asked is not None and bench.service is not None:
+        weights = parts_of(run).endpoint(bench.service).weights
+        facts |= {} if weights is None else {"service.weights": weights}
+    return facts
 
 
 def _plan_json(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:

@@ -119,7 +119,7 @@ class Finish:
             return
         if run.mode is None and run.quick is not None:
             (run.directory / SUITE_FILE).unlink(missing_ok=True)
-        if run.folder is not None and run.turn <= 1:
+        if run.folder is not None:
             run.folder.discard()
         with contextlib.suppress(OSError):  # not there, or not empty
             run.directory.rmdir()
@@ -141,7 +141,11 @@ class Finish:
 
     def _ended(self, session: pytest.Session) -> bool:
         stopped = session.shouldstop or session.shouldfail or self._run.stop
-        return not stopped and session.exitstatus in {0, 1}
+        return not stopped and (session.exitstatus in {0, 1} or self._nothing_left(session))
+
+    def _nothing_left(self, session: pytest.Session) -> bool:
+        """Whether ``--nel-only`` has found no attempt to make again: that is no mistake."""
+        return session.exitstatus == Exit.NOTHING and bool(self._run.options.given.get("only"))
 
     def _health(self, derived: Derived, session: pytest.Session) -> Check:
         plan = derived.plan
@@ -182,7 +186,7 @@ class Finish:
         elif exitstatus == Exit.INTERRUPTED and not self._stopped_by_failures(session):
             codes.add(Exit.INTERRUPTED)
         if exitstatus not in {Exit.GO, Exit.NO_GO, Exit.INTERRUPTED}:
-            codes.add(exitstatus)
+            codes |= set() if self._nothing_left(session) else {exitstatus}
         ran = self._ended(session) and not session.config.option.collectonly
         if ran and self._seen < session.testscollected:
             codes.add(Exit.INTERNAL)

@@ -121,7 +121,7 @@ def choose(
     if mode is None:
         directory = base if fixed else base / facts.run_id
         if not config.option.collectonly:
-            refuse_used(directory)
+            refuse_used(directory, ", or go on in it with --nel-resume")
         return directory, facts
     found = _earlier(base, facts) if fixed else newest_run(base, facts)
     if found is None and mode is Mode.RESCORE:

@@ -139,6 +139,7 @@ class JournalIndex:
         self.problems: list[str] = []
         self.metas: list[JsonObject] = []
         self._rows: dict[tuple[int, int], int] = {}
+        self._sealed = False  # the file that is read has lines with checksums
         self._begun = array("h")  # the file whose writer began it last
         self._alone = bytearray()
         self._outcomes = bytearray()
@@ -208,6 +209,7 @@ class JournalIndex:
         """Read one more file, which counts after all before it."""
         number = len(self.paths)
         self.paths.append(path)
+        self._sealed = False
         offset = 0
         with path.open("rb") as file:
             for line_number, line in enumerate(file, start=1):
@@ -221,21 +223,29 @@ class JournalIndex:
         if not line.endswith(b"\n"):
             return "torn last line (its writer died while writing it)" if line.strip() else None
         seal = _SEALED.fullmatch(line, len(line) - _SEAL)
+        damage = self._damage(line, seal and seal[1])
+        if damage:
+            return damage
+        self._sealed = bool(seal)
         head = _HEAD.match(line) if seal else None
-        if seal and zlib.crc32(memoryview(line)[:-_SEAL]) != int(seal[1], 16):
-            return "damaged (its checksum does not fit)"
-        if head:
-            kind, idx, repeat, key, whole, outcome, alone = head.groups()
-            self._enter(
-                kind, (int(idx), int(repeat)), place, (key, whole == b"true", outcome, alone)
-            )
-            return None
         try:
-            if line.strip():
+            if head:
+                self._enter_head(head, place)
+            elif line.strip():
                 self._decode(line, place)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             return f"unreadable ({type(error).__name__}: {error})"
         return None
+
+    def _damage(self, line: bytes, seal: bytes | None) -> str | None:
+        if seal is None:
+            return "damaged (no checksum, as others of its file have)" if self._sealed else None
+        fits = zlib.crc32(memoryview(line)[:-_SEAL]) == int(seal, 16)
+        return None if fits else "damaged (its checksum does not fit)"
+
+    def _enter_head(self, head: re.Match[bytes], place: Place) -> None:
+        kind, idx, repeat, key, whole, outcome, alone = head.groups()
+        self._enter(kind, (int(idx), int(repeat)), place, (key, whole == b"true", outcome, alone))
 
     def _decode(self, line: bytes, place: Place) -> None:
         """A line without a checksum, or one that does not begin as ours do."""

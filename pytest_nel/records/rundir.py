@@ -23,7 +23,7 @@ except ImportError:
 
 RUN = "run.json"
 EARLIER = "earlier"
-_PATIENCE = 15.0
+PATIENCE = 15.0
 """Seconds in which the workers of a controller that was killed have ended."""
 
 
@@ -60,6 +60,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = -1
+        self._made = False
 
     def take(self, facts: RunFacts) -> None:
         """Make it ours, and the directory itself where there is none.
@@ -73,6 +74,7 @@ class RunDirectory:
         self.path.mkdir(parents=True, exist_ok=True)
         self._hold(alone=True)
         if not os.fstat(self._lock).st_size:  # in place: who waits for the lock has this file open
+            self._made = True
             os.write(self._lock, (json.dumps(asdict(facts), indent=2) + "\n").encode())
         self._hold(alone=False)
 
@@ -88,7 +90,7 @@ class RunDirectory:
 
     def discard(self) -> None:
         """Remove what :meth:`take` has made, where nothing else is there."""
-        if self._lock < 0:
+        if self._lock < 0 or not self._made:
             return
         (self.path / RUN).unlink(missing_ok=True)
         self.release()
@@ -100,7 +102,7 @@ class RunDirectory:
             self._lock = os.open(self.path / RUN, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if fcntl is None:
             return
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + PATIENCE
         kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
         while True:
             try:
@@ -165,7 +167,7 @@ def changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     before, after = _fingerprint(old), _fingerprint(new)
     one, two = before.get("answering") or {}, after.get("answering") or {}
     found = [
-        f"{name}: {one.get(name)!r} → {two.get(name)!r}"
+        _change(name, one.get(name), two.get(name))
         for name in sorted({*one, *two})
         if one.get(name) != two.get(name)
     ]
@@ -173,6 +175,12 @@ def changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     if same_rows and before.get("prompts") != after.get("prompts"):
         found.append("prompt")
     return found
+
+
+def _change(name: str, before: object, after: object) -> str:
+    if any(isinstance(value, str) and value.startswith("sha256:") for value in (before, after)):
+        return name
+    return f"{name}: {before!r} → {after!r}"
 
 
 def _fingerprint(plan: Mapping[str, object]) -> JsonObject:

@@ -8,6 +8,7 @@ import os
 import select
 import sys
 import time
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Annotated, ClassVar
@@ -27,6 +28,7 @@ _OTHERWISE = (
     "--nel-model-url http://HOST:PORT/v1 --nel-model-id MODEL"
 )
 _SERVER = Path(__file__).with_name("_llama_server.py")
+_PROBED = 1 << 20
 _DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -95,6 +97,7 @@ class LlamaCppService:
             max_concurrent=config.parallel,
             timeout=config.timeout,
             max_retries=config.max_retries,
+            weights=_weights(model),
         )
 
     def stop(self) -> None:
@@ -163,3 +166,16 @@ class LlamaCppService:
         if not base:
             raise failure(self._process, probe, DIED)
         return probe._replace(url=base + PATHS[config.protocol])
+
+
+def _weights(model: Path) -> str:
+    """Digest of size, first and last MiB: a file of many GB is told from another at once.
+
+    The first holds a GGUF file's description of every tensor, the last the end of the weights.
+    """
+    size = model.stat().st_size
+    with model.open("rb") as file:
+        first = file.read(_PROBED)
+        file.seek(max(0, size - _PROBED))
+        last = file.read()
+    return f"sha256:{sha256(b'%d,' % size + first + last).hexdigest()}"
