@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.authoring.catalog import blame
-from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.errors import ConfigError, JournalError, NelError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
@@ -41,6 +41,11 @@ def begin(run: Run, item: pytest.Item) -> None:
         pytest.skip(f"not run: {run.stop.text if run.stop else TOLD}")
     try:
         _begin(run, item)
+    except (JournalError, OSError) as error:  # a full disk: with room the same line will do
+        what = error if isinstance(error, JournalError) else f"results cannot be written: {error}"
+        run.stop = StopReason(str(what), fatal=False)
+        item.session.shouldstop = NOT_BEGUN
+        pytest.skip(f"not run: {what}")
     except NelError as error:
         run.stop = StopReason(str(error), fatal=True)
         item.session.shouldstop = NOT_BEGUN
