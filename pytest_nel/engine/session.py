@@ -175,8 +175,13 @@ class Engine:
             tick()
 
     def stop(self, reason: str) -> None:
-        """Send nothing new from now on; before :meth:`start`, send nothing at all."""
+        """Send nothing new from now on; before :meth:`start`, send nothing at all.
+
+        What waits for its turn at the endpoint is not sent either; it waits until :meth:`close`.
+        """
         self._told = self._told or reason
+        for client in self.parts.clients:
+            client.limiter.stop()
         if self._ahead is not None:
             self._ahead.stop(reason)
 
@@ -260,8 +265,8 @@ class Engine:
             self._heed_guard()
 
     def _heed_guard(self) -> None:
-        if self.guard.reason is not None and self._ahead is not None:
-            self._ahead.stop(self.guard.reason.text)
+        if self.guard.reason is not None:
+            self.stop(self.guard.reason.text)
 
 
 def _key(pending: Pending) -> AttemptKey:
