@@ -18,7 +18,7 @@ import pytest
 from tests.chaos.accounts import Kill, check_accounts, journals, results, scores
 from tests.plugin.truth import bench, command, environment, run
 from tests.support.endpoint import RunningEndpoint, running_endpoint
-from tests.support.processes import alive, command_lines, until
+from tests.support.processes import alive, command_lines, heeding_ctrl_c, until
 
 PROBLEMS, REPEATS, AT_ONCE = 250, 2, 16
 FAULTS = {"rate_429": 0.05, "rate_500": 0.02, "rate_reset": 0.02, "rate_hang": 0.01}
@@ -87,6 +87,13 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = run(folder, *LINE)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "run" / "truth"
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Whoever runs the tests may run them in the background."""
+    with heeding_ctrl_c():
+        yield
 
 
 @contextmanager

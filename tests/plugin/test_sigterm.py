@@ -10,7 +10,7 @@ import pytest
 
 from tests.plugin.running import Ended, Nel, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
-from tests.support.processes import until
+from tests.support.processes import heeding_ctrl_c, until
 
 Send = Callable[[int, int], None]
 STOPPED = "SIGTERM received, nothing more was asked: resume it with --nel-resume"
@@ -30,6 +30,13 @@ def rows():
 def late(sample):
     return exact_match(sample)
 """
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Whoever runs the tests may run them in the background."""
+    with heeding_ctrl_c():
+        yield
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ class Endpoint:
         self.loop = loop
         self.tally = Tally()
         log = behaviour.log
-        self.log = Path(log).open("w", buffering=1, encoding="utf-8") if log else None
+        self.log = Path(log).open("w", buffering=1, encoding="utf-8") if log else None  # noqa: SIM115 - as long as we live
         self.handlers: dict[tuple[str, str], Callable[[str], object]] = {
             ("GET", "/_stats"): self._stats,
             ("GET", "/_bodies"): lambda _: [
