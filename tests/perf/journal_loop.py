@@ -91,7 +91,7 @@ def write(directory: Path, count: int, chars: int) -> None:
         solved, scored = made[number % len(made)]
         seed = SeedResult(solved.prompt, solved.expected, solved.metadata)
         writer.started(solved.key)
-        solved.solve_key = identity.solve_key(seed, solved.problem_id, 0)
+        solved.solve_key = identity.solve_key(seed, 0)
         writer.solved(solved)
         identity.score_key(solved.solve_key, solved.expected, solved.metadata)
         writer.scored(solved.key, scored)
