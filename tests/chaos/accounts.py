@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_nel.records.index import journal_files
+from pytest_nel.records.journal import journal_files
 from tests.plugin.truth import bundle, lines
 
 Attempt = tuple[int, int]
