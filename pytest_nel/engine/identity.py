@@ -15,6 +15,7 @@ from typing import Any
 from pytest_nel.core.types import SeedResult
 from pytest_nel.records.record import dumps
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False)
 _SIZE = 16  # bytes; a key is written as 32 hex digits
 
 
@@ -70,7 +71,7 @@ def _key(common: bytes, parts: list[Any]) -> str:
 
 def _text(parts: list[Any]) -> str:
     try:
-        return json.dumps(parts, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return _ENCODER.encode(parts)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(json.loads(dumps(parts)), sort_keys=True)
 

@@ -96,6 +96,7 @@ class Engine:
         self._prepared: list[EvalEnvironment] = []
         self._rooms: dict[str, asyncio.Semaphore] = {}
         self._ahead: LookAhead[AttemptKey, Pending] | None = None
+        self._told: str | None = None
 
     def add(self, plan: BenchmarkPlan, solver: Solver, how: How | None = None) -> None:
         """Make a benchmark known; opens the solver and the benchmark's journal.
@@ -141,6 +142,8 @@ class Engine:
             name: asyncio.Semaphore(room) for name, room in self._at_once.items() if room < limit
         }
         self._ahead = LookAhead(order, self._attempt, limit=limit, window=window, alone=alone)
+        if self._told is not None:
+            self._ahead.stop(self._told)
         self.loop.call(self._ahead.open())
 
     def result(self, position: int, tick: Callable[[], None] | None = None) -> StepRecord:
@@ -178,9 +181,23 @@ class Engine:
             tick()
 
     def stop(self, reason: str) -> None:
-        """Send nothing new from now on."""
+        """Send nothing new from now on; before :meth:`start`, send nothing at all.
+
+        What waits for its turn at the endpoint is not sent either; it waits until :meth:`close`.
+        """
+        self._told = self._told or reason
+        for client in self.parts.clients:
+            client.limiter.stop()
         if self._ahead is not None:
             self._ahead.stop(reason)
+
+    def stop_soon(self, reason: str) -> None:
+        """:meth:`stop` from a signal handler, which must not wait for a lock: the loop does it."""
+        self._told = self._told or reason
+        loop = self.loop.loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # closed: nothing is sent any more
+                loop.call_soon_threadsafe(self.stop, reason)
 
     @property
     def kept(self) -> Counter[str]:
@@ -254,8 +271,8 @@ class Engine:
             self._heed_guard()
 
     def _heed_guard(self) -> None:
-        if self.guard.reason is not None and self._ahead is not None:
-            self._ahead.stop(self.guard.reason.text)
+        if self.guard.reason is not None:
+            self.stop(self.guard.reason.text)
 
 
 def _key(pending: Pending) -> AttemptKey:

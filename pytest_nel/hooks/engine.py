@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.authoring.catalog import blame
-from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.errors import ConfigError, JournalError, NelError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
@@ -27,6 +27,7 @@ from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.journal import SYNC_EVERY
 
 NOT_BEGUN = "nothing was measured"
+TOLD = "the session was stopped"
 _AS_WRITTEN = ("name", "solver", "params")  # their values may come from the environment
 _CARRIER = "nel_solver of a benchmark"
 
@@ -35,10 +36,16 @@ def begin(run: Run, item: pytest.Item) -> None:
     """Start everything, once; called in the set-up of the first item."""
     if run.engine is not None:
         return
-    if run.stop is not None:
-        pytest.skip(f"not run: {run.stop.text}")
+    if told_to_stop(run):
+        item.session.shouldstop = item.session.shouldstop or NOT_BEGUN
+        pytest.skip(f"not run: {run.stop.text if run.stop else TOLD}")
     try:
         _begin(run, item)
+    except (JournalError, OSError) as error:  # a full disk: with room the same line will do
+        what = error if isinstance(error, JournalError) else f"results cannot be written: {error}"
+        run.stop = StopReason(str(what), fatal=False)
+        item.session.shouldstop = NOT_BEGUN
+        pytest.skip(f"not run: {what}")
     except NelError as error:
         run.stop = StopReason(str(error), fatal=True)
         item.session.shouldstop = NOT_BEGUN
@@ -75,6 +82,8 @@ def _begin(run: Run, item: pytest.Item) -> None:
         engine.add(bench.plan, solver, _how(run, bench, identity, room))
         most = max(most, room)
     limit, window = limits(run, benches, most)
+    if told_to_stop(run):  # while all this was made ready
+        engine.stop(run.stop.text if run.stop else TOLD)
     engine.start(run.order, limit=limit, window=window)
 
 
@@ -258,7 +267,9 @@ def limits(run: Run, benches: Sequence[BenchmarkRun], most: int) -> tuple[int, i
 
 
 def told_to_stop(run: Run) -> bool:
-    """Whether the controller wants this worker to stop; looks four times a second at most."""
+    """Whether this process is to stop; a worker looks for the controller's word now and then."""
+    if run.stop is not None or run.worker is None:
+        return run.stop is not None
     now = time.monotonic()
     if now < run.next_look:
         return False
@@ -269,7 +280,7 @@ def told_to_stop(run: Run) -> bool:
 def tick(run: Run) -> None:
     """Called while an item waits: the progress line moves on, a worker hears of a stop."""
     if run.worker is not None and run.engine is not None and told_to_stop(run):
-        run.engine.stop("the session was stopped")
+        run.engine.stop(TOLD)
     for call in run.on_tick:
         call()
 

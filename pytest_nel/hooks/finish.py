@@ -133,7 +133,7 @@ class Finish:
     def _tidy(self) -> None:
         """Leave no folder of a run that never began; one that holds anything else stays."""
         run = self._run
-        if run.derived:
+        if run.derived or planned(run.directory):  # it began, even if no result could be written
             return
         if run.mode is None and run.quick is not None:
             (run.directory / SUITE_FILE).unlink(missing_ok=True)

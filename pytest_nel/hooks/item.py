@@ -7,7 +7,7 @@ import pytest
 from pytest_nel.core.errors import NoAnswer, RunStopped
 from pytest_nel.core.keys import item_name
 from pytest_nel.core.types import AttemptKey
-from pytest_nel.hooks.engine import begin, tick, told_to_stop
+from pytest_nel.hooks.engine import TOLD, begin, tick, told_to_stop
 from pytest_nel.hooks.state import BenchmarkRun, run_key
 from pytest_nel.records.record import StepRecord
 
@@ -73,9 +73,9 @@ def fetch(item: AttemptItem) -> StepRecord:
         return item.record
     run = item.config.stash[run_key]
     assert run.engine is not None
-    if run.worker is not None and told_to_stop(run):
-        item.session.shouldstop = "stopped by the controller"
-        run.engine.stop("the session was stopped")
+    if told_to_stop(run):
+        item.session.shouldstop = item.session.shouldstop or "told to stop"
+        run.engine.stop(run.stop.text if run.stop else TOLD)
     try:
         item.record = run.engine.result(item.position, lambda: tick(run))
     finally:  # the engine may have given up while this item waited

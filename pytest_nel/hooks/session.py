@@ -19,6 +19,7 @@ from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
 from pytest_nel.hooks.only import Only
 from pytest_nel.hooks.options import Options, resolve
 from pytest_nel.hooks.resume import choose, mode_of, shard_of, take, targets
+from pytest_nel.hooks.signals import Signals
 from pytest_nel.hooks.snapshot import SUITE_FILE, header
 from pytest_nel.hooks.state import Role, Run, Worker, run_key
 from pytest_nel.hooks.terminal import Terminal
@@ -46,8 +47,10 @@ def activate(config: pytest.Config) -> Run:
 
 
 def _register(run: Run) -> None:
-    finish = Finish(run)
+    finish, signals = Finish(run), Signals(run)
+    signals.install()
     plugins: dict[str, object] = {
+        "signals": signals,
         "fixtures": fixtures,
         "outcome": outcome,
         "protocol": protocol,

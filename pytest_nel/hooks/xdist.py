@@ -43,6 +43,7 @@ class Distribution:
             return
         try:
             take(run)
+            run.stop_file.unlink(missing_ok=True)  # of a run that was killed while it stopped
             self._start(self._services())
         except NelError as error:
             raise pytest.UsageError(str(error)) from None

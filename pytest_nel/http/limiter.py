@@ -32,6 +32,7 @@ class AdaptiveLimiter:
         self._calm_since = 0.0  # what regrowth is counted from
         self._cut_at = float("-inf")
         self._blocked_until = 0.0  # 0 means not blocked
+        self._stopped = False
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._slot = _Slot(self)
@@ -87,9 +88,17 @@ class AdaptiveLimiter:
             self._blocked_until = max(self._blocked_until, now + retry_after)
         self._arm()
 
+    def stop(self) -> None:
+        """Give out no slot from now on: who waits for one waits until it is cancelled.
+
+        May be called from any thread.
+        """
+        self._stopped = True
+
     async def acquire(self) -> None:
         """Take a slot; waits in order."""
-        if not self._waiters and self._in_flight < self._limit and not self._blocked_until:
+        free = self._in_flight < self._limit and not self._blocked_until and not self._stopped
+        if free and not self._waiters:
             self._in_flight += 1
             return
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -117,6 +126,8 @@ class AdaptiveLimiter:
         self._grow()
         if self._blocked_until and self._clock() >= self._blocked_until:
             self._blocked_until = 0.0
+        if self._stopped:
+            return
         while self._waiters and not self._blocked_until and self._in_flight < self._limit:
             first = self._waiters.popleft()
             if not first.done():

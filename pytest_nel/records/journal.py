@@ -135,7 +135,7 @@ class JournalWriter:
                 while written < len(line):
                     written += os.write(self._file, line[written:] if written else line)
             except OSError as error:
-                self._take_back(written)
+                self._take_back(written - line.rfind(b"\n", 0, written) - 1)  # whole lines stay
                 raise self._failed(error) from error
 
     def _end_torn_line(self) -> None:

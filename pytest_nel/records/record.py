@@ -27,6 +27,8 @@ _MODEL_FIELDS = (
     "requests",
 )
 _TOKEN_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
+_EMPTY: Sequence[Any] = (None, (), {}, [], "")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _LONGEST_INT = 13_000
 """Bits; Python refuses to write longer integers in decimal (4,300 digits)."""
 
@@ -139,7 +141,7 @@ class Solved:
         row.update(model)
         row["requests"] = self.all_requests or None
         row["has_model"] = self.model is not None
-        return {key: value for key, value in row.items() if value not in (None, (), {}, [], "")}
+        return {key: value for key, value in row.items() if value or value not in _EMPTY}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], benchmark: str) -> "Solved":
@@ -293,7 +295,7 @@ def total_tokens(model: Mapping[str, Any]) -> int | None:
 def dumps(value: Any) -> str:  # Any: a JSON-like value
     """Strict JSON on one line; what JSON cannot say (NaN, sets, …) becomes null or text."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(_strict(value, 0), ensure_ascii=False, separators=(",", ":"))
 

@@ -16,7 +16,14 @@ from tempfile import gettempdir
 if not __package__:  # run as a script: only this folder is on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.perf import cases_cost, cases_installed, cases_peers, cases_run, cases_transport
+from tests.perf import (
+    cases_cost,
+    cases_installed,
+    cases_journal,
+    cases_peers,
+    cases_run,
+    cases_transport,
+)
 from tests.perf.bench import Bench, Case
 from tests.perf.figures import Figure, document, judge, markdown, table
 from tests.perf.peers import CACHE, PeerFailed
@@ -33,6 +40,10 @@ CASES: dict[str, Case] = {
     "large": cases_run.large,
     "lognormal": cases_run.lognormal,
     "collect": cases_run.collect,
+    "scan": cases_journal.scan,
+    "journalling": cases_journal.journalling,
+    "distributed": cases_journal.distributed,
+    "resumed": cases_journal.resumed,
 }
 
 

@@ -1,8 +1,6 @@
 """What a measuring pytest run records when a user's code or the disk fails it."""
 
 import json
-import os
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 from pytest_nel.records.index import index_journals
 from tests.plugin.truth import bench, bundle, lines, model, run
+from tests.support.disks import small_disk
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
 
@@ -108,19 +107,11 @@ for name in glob.glob("run/truth/journal/*.jsonl"):
     assert bundle(tmp_path / "run" / "truth")["n_attempted"] == 3
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(name="small_disk")
+def made_small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 128 kB."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    line = ["mount", "-t", "tmpfs", "-o", "size=128k", "nel-test", str(folder)]
-    mounted = subprocess.run(line, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk(tmp_path / "disk", "128k") as disk:
+        yield disk.path
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])

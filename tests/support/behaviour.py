@@ -50,6 +50,9 @@ class Behaviour:
         message: The error text of ``status``.
         usage: Whether replies report tokens.
         finish_reason: The reason that replies give.
+        log: A file that gets a JSON line per ended request: its prompt, when it began and ended
+            (monotonic clock), and how: a status, ``reset`` or ``abandoned``. ``200`` means that
+            the answer went out whole while the client was still connected.
     """
 
     latency: float = 0.0
@@ -72,6 +75,7 @@ class Behaviour:
     message: str = "refused by the mock endpoint"
     usage: bool = True
     finish_reason: str = "stop"
+    log: str = ""
 
     def __post_init__(self) -> None:
         if self.mode not in {"fixed", "echo", "gold"}:

@@ -32,7 +32,7 @@ from urllib.parse import parse_qs, urlsplit
 if not __package__:  # run as a script: only this folder is on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.support.behaviour import Behaviour, Model, Reply, error_body
+from tests.support.behaviour import Behaviour, Model, Reply, error_body, prompt_of
 from tests.support.tally import Tally
 
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
@@ -52,6 +52,7 @@ class Connection(asyncio.Protocol):
         self.endpoint = endpoint
         self.buffer = b""
         self.digest: bytes | None = None  # of the request in flight
+        self.began = (b"", 0.0)  # its body and moment, for the log
         self.timer: asyncio.TimerHandle | None = None
         self.closing = False
 
@@ -104,7 +105,7 @@ class Connection(asyncio.Protocol):
         reply = self.endpoint.model.reply(chat=chat, body=body, digest=digest, nth=nth)
         now = time.monotonic()
         tally.enter(now, body, reply.delay)
-        self.digest = digest
+        self.digest, self.began = digest, (body, now)
         if reply.action == "hang":
             return
         if reply.delay <= 0:
@@ -130,7 +131,13 @@ class Connection(asyncio.Protocol):
     def _leave(self, how: str, due: float | None) -> None:
         assert self.digest is not None
         digest, self.digest = self.digest, None
-        self.endpoint.tally.leave(time.monotonic(), how, digest, due)
+        now = time.monotonic()
+        self.endpoint.tally.leave(now, how, digest, due)
+        if self.endpoint.log is not None:
+            body, began = self.began
+            prompt = prompt_of(json.loads(body))
+            line = {"prompt": prompt, "began": began, "ended": now, "how": how}
+            self.endpoint.log.write(json.dumps(line) + "\n")
 
     def _write(self, status: int, body: bytes, headers: bytes = b"") -> None:
         reason = _REASONS.get(status, "Error")
@@ -150,6 +157,8 @@ class Endpoint:
         self.model = Model(behaviour)
         self.loop = loop
         self.tally = Tally()
+        log = behaviour.log
+        self.log = Path(log).open("w", buffering=1, encoding="utf-8") if log else None  # noqa: SIM115 - as long as we live
         self.handlers: dict[tuple[str, str], Callable[[str], object]] = {
             ("GET", "/_stats"): self._stats,
             ("GET", "/_bodies"): lambda _: [

@@ -1,7 +1,9 @@
 """Which processes are there, and waiting until they are not."""
 
+import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -41,3 +43,16 @@ def until(happened: Callable[[], bool], within: float = 30.0) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+@contextmanager
+def heeding_ctrl_c() -> Iterator[None]:
+    """Have processes that are started in the block heed SIGINT.
+
+    A shell ignores it for what it runs in the background, and that is inherited; a handler is not.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

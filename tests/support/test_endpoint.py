@@ -292,3 +292,21 @@ def test_time_in_flight_is_weighted_by_its_length() -> None:
 
     assert figures["mean_in_flight"] == pytest.approx((1 + 2 * 2 + 1) / 4)
     assert figures["mean_lateness"] == pytest.approx(0.5)
+
+
+def test_the_log_tells_answered_requests_from_abandoned_ones(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with running_endpoint(mode="echo", latency=0.1, log=str(log)) as endpoint:
+        ask(endpoint, "stays")
+        leaving = http.client.HTTPConnection("127.0.0.1", endpoint.port)
+        leaving.request("POST", "/v1/completions", json.dumps({"prompt": "leaves"}))
+        endpoint.wait_in_flight(1)
+        leaving.close()
+        time.sleep(0.2)
+
+    ended = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["prompt"], line["how"]) for line in ended] == [
+        ("stays", "200"),
+        ("leaves", "abandoned"),
+    ]
+    assert all(line["began"] < line["ended"] for line in ended)

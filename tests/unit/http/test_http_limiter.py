@@ -238,3 +238,26 @@ async def test_the_free_path_costs_microseconds() -> None:
         best = min(best, (time.perf_counter() - begin) / 2000)
 
     assert best < 20e-6  # about 1 µs on an idle machine
+
+
+@pytest.mark.asyncio
+async def test_a_stopped_limit_lets_nobody_in_who_waits_or_comes() -> None:
+    limiter = AdaptiveLimiter(1)
+    let_in: list[int] = []
+
+    async def use(number: int) -> None:
+        async with limiter.slot():
+            let_in.append(number)
+            await asyncio.sleep(0.01)
+
+    tasks = [asyncio.create_task(use(number)) for number in range(3)]
+    await asyncio.sleep(0.005)
+    limiter.stop()
+    tasks.append(asyncio.create_task(use(3)))
+    await asyncio.sleep(0.05)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert let_in == [0]
+    assert limiter.in_flight == 0

@@ -1,7 +1,6 @@
 """The journal: what was written is read back, what was torn is named, nothing is lost."""
 
 import json
-import os
 import subprocess
 import sys
 import tracemalloc
@@ -18,6 +17,7 @@ from pytest_nel.core.types import AttemptKey, Outcome
 from pytest_nel.records.index import JournalIndex, index_journals
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import Scored, Solved, dumps
+from tests.support.disks import small_disk
 
 TEXT = st.text(st.characters(exclude_categories=[]), max_size=40)  # lone surrogates, too
 JSON = st.recursive(
@@ -243,19 +243,11 @@ def test_a_closed_journal_takes_nothing(tmp_path: Path) -> None:
         writer.started(AttemptKey("b", 0, 0))
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(name="small_disk")
+def made_small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 kB."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "nel-test", str(folder)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with small_disk(tmp_path / "disk", "256k") as disk:
+        yield disk.path
 
 
 def fill(writer: JournalWriter, kept: list[int]) -> None:
@@ -311,6 +303,35 @@ writer.close()
     assert "the journal cannot be written: File too large" in done.stdout
     assert index.problems == []
     assert rows(index, 201)[-1] == (200, "there is room again", 1.0)
+
+
+def test_an_answer_that_fits_stays_when_the_line_after_it_does_not(tmp_path: Path) -> None:
+    script = """
+import resource, signal, sys
+from pathlib import Path
+from pytest_nel.core.errors import JournalError
+from tests.unit.records.test_journal import AttemptKey, JournalWriter, solved
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+writer = JournalWriter(Path(sys.argv[1]) / "main.jsonl", {})
+writer.solved(solved(0, response="paid for"))
+room = writer.path.stat().st_size + len(writer._held) + 10
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+try:
+    writer.started(AttemptKey("b", 1, 0))
+except JournalError as error:
+    print(error)
+"""
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    index = index_journals(tmp_path)
+
+    assert "the journal cannot be written: File too large" in done.stdout
+    assert index.problems == []
+    assert [key for key in ((0, 0), (1, 0)) if key in index] == [(0, 0)]
+    known = index.known(0, 0)
+    assert known is not None
+    assert known.answer is not None
 
 
 def test_a_line_of_two_megabytes_is_one_line(tmp_path: Path) -> None:
