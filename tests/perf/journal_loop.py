@@ -19,9 +19,10 @@ if not __package__:  # run as a script: only this folder is on the path
 
 from pytest_nel.core.types import AttemptKey, SeedResult
 from pytest_nel.engine.identity import Identity
-from pytest_nel.records.files import derive, write_plan
+from pytest_nel.records.files import derive
 from pytest_nel.records.index import index_journals
 from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.plans import write_plan
 from pytest_nel.records.record import Scored, Solved
 from tests.perf.probe import peak_mb
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_nel.core.types import AttemptKey
-from pytest_nel.records.files import derive, write_plan
+from pytest_nel.records.files import derive
 from pytest_nel.records.index import index_journals
 from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.plans import write_plan
 from pytest_nel.records.record import Scored, Solved
 
 ROOT = Path(__file__).parents[3]
