@@ -220,9 +220,14 @@ def past_of(run: Run, bench: BenchmarkRun) -> Past | None:
     """What counts of a benchmark's records; None in a run's first processes."""
     if run.mode is None and not run.inherits:
         return None
+    return past_with(run, index_of(run, bench.plan.id))
+
+
+def past_with(run: Run, index: JournalIndex) -> Past:
+    """What counts of records, as this run's options have it."""
     only = run.options.given.get("only")
     again = (only,) if only in {"wrong", "unparsed"} else ()
-    return Past(index_of(run, bench.plan.id), mode=run.mode or Mode.RESUME, again=again)
+    return Past(index, mode=run.mode or Mode.RESUME, again=again)
 
 
 def index_of(run: Run, name: str) -> JournalIndex:
@@ -230,3 +235,12 @@ def index_of(run: Run, name: str) -> JournalIndex:
     if name not in run.indexes:
         run.indexes[name] = index_journals(run.directory / name / "journal")
     return run.indexes[name]
+
+
+def earlier_index(run: Run, name: str) -> JournalIndex:
+    """A benchmark's journals as they stood before this session."""
+    if not run.inherits:
+        return index_of(run, name)
+    if name not in run.earlier:
+        run.earlier[name] = index_journals(run.directory / name / "journal", before=run.turn)
+    return run.earlier[name]

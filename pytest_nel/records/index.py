@@ -141,6 +141,7 @@ class JournalIndex:
         self._rows: dict[tuple[int, int], int] = {}
         self._sealed = False  # the file that is read has lines with checksums
         self._begun = array("h")  # the file whose writer began it last
+        self._open = bytearray()  # 1 from its beginning until it is judged
         self._alone = bytearray()
         self._outcomes = bytearray()
         self._answers, self._again, self._judged = _Lines(), _Lines(), _Lines()
@@ -165,11 +166,10 @@ class JournalIndex:
         )
 
     def unfinished(self) -> Iterator[tuple[tuple[int, int], Path, bool]]:
-        """Attempts that were begun and have no judgement: (attempt, whose file, begun alone)."""
+        """Attempts not judged since they were begun: (attempt, whose file, begun alone)."""
         for key, row in self._rows.items():
-            file = self._begun[row]
-            if file != _NONE and (not self._judged.has(row) or self._again.has(row)):
-                yield key, self.paths[file], bool(self._alone[row])
+            if self._open[row]:
+                yield key, self.paths[self._begun[row]], bool(self._alone[row])
 
     def overtaken(self) -> int:
         """Attempts without a judgement that were begun before one with a reward.
@@ -282,7 +282,7 @@ class JournalIndex:
         raw, whole, outcome, alone = facts
         key = int(raw[:16], 16) if raw else 0
         if kind == b"started":
-            self._begun[row], self._alone[row] = place.file, bool(alone)
+            self._begun[row], self._alone[row], self._open[row] = place.file, bool(alone), 1
         elif kind == b"solved":
             lines = self._again if self._replaces_nothing(row) else self._answers
             lines.put(row, place, key, whole=whole)
@@ -290,6 +290,7 @@ class JournalIndex:
             if self._again.has(row):
                 self._answers.take_from(row, self._again)
             self._judged.put(row, place, key)
+            self._open[row] = 0
             self._outcomes[row] = _CODES[(outcome or b"").decode("ascii")]
 
     def _replaces_nothing(self, row: int) -> bool:
@@ -298,6 +299,7 @@ class JournalIndex:
     def _new(self, attempt: tuple[int, int]) -> int:
         row = self._rows[attempt] = len(self._rows)
         self._begun.append(_NONE)
+        self._open.append(0)
         self._alone.append(0)
         self._outcomes.append(0)
         for lines in (self._answers, self._again, self._judged):
@@ -330,8 +332,8 @@ class Reader:
             os.close(self._files.pop())
 
 
-def index_journals(directory: Path) -> JournalIndex:
-    """Scan ``directory/*.jsonl`` once.
+def index_journals(directory: Path, *, before: int | None = None) -> JournalIndex:
+    """Scan ``directory/*.jsonl`` once; with ``before`` only what lower turns have written.
 
     A torn last line (the writer died in the middle) and a damaged line are reported in
     ``problems`` and skipped; nothing else is lost. Files count in the order of their turns
@@ -339,7 +341,8 @@ def index_journals(directory: Path) -> JournalIndex:
     """
     index = JournalIndex()
     for path in journal_files(directory):
-        index.scan(path)
+        if before is None or turn_of(path) < before:
+            index.scan(path)
     return index
 
 
