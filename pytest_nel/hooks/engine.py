@@ -19,7 +19,7 @@ from pytest_nel.hooks.inherit import suspects
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.resume import index_of, past_of, settle, take
 from pytest_nel.hooks.services import parts_of
-from pytest_nel.hooks.sharing import heed, limits, refuse_too_many, rooms
+from pytest_nel.hooks.sharing import heed, limits, rooms
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
@@ -54,7 +54,6 @@ def begin(run: Run, item: pytest.Item) -> None:
 
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in run.names]
-    refuse_too_many(run, benches)
     parts = parts_of(run)
     engine = run.engine = Engine(
         run.directory,

@@ -12,7 +12,6 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
 from pytest_nel.hooks.models import override, suite_args, suite_for
-from pytest_nel.hooks.sharing import refuse_fewer
 from pytest_nel.hooks.state import Run
 from pytest_nel.services import REGISTRY as SERVICES
 
@@ -60,7 +59,17 @@ def refuse(run: Run) -> None:
         return
     workers = worker_count(config)
     for name, limit in _limits(run):
-        refuse_fewer(limit, workers, name)
+        _refuse_fewer(limit, workers, name)
+
+
+def _refuse_fewer(limit: int, workers: int, name: str) -> None:
+    """Each worker has at least one request at a time."""
+    if limit < workers:
+        msg = (
+            f"{workers} workers cannot keep {name}, {limit}, since each has a request of its own "
+            f"under way: use -n {limit} (with -n auto: --maxprocesses {limit}), or raise the limit"
+        )
+        raise ConfigError(msg)
 
 
 def _refuse_remote(spec: str) -> None:
@@ -93,7 +102,8 @@ def _limits(run: Run) -> Iterator[tuple[str, int]]:
     for suite in _suites(run):
         for bench in suite.config.benchmarks:
             yield f"max_concurrent of benchmark {bench.name}", bench.max_concurrent
-    if not suite_args(run.config):
+    named = {str(arg).partition("::")[0] for arg in run.config.args}
+    if any(not name.endswith(".nel.yaml") for name in named):
         given = run.options.get("max-concurrent")
         default = BenchmarkConfig.model_fields["max_concurrent"].default
         yield "max_concurrent", default if given is None else given

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import share_of
 from pytest_nel.hooks.inherit import adopt
@@ -51,36 +50,6 @@ def limits(run: Run, benches: Sequence[BenchmarkRun], most: int) -> tuple[int, i
     else:
         window = max(math.ceil(bench.plan.window / shards) for bench in benches)
     return min(most, max(window, 1)), window
-
-
-def refuse_too_many(run: Run, benches: Sequence[BenchmarkRun]) -> None:
-    """A limit that does not give each worker one request cannot be kept.
-
-    Raises:
-        ConfigError: There are more workers.
-    """
-    if run.worker is None or run.mode is Mode.RESCORE:
-        return
-    for bench in benches:
-        refuse_fewer(
-            bench.plan.config.max_concurrent,
-            run.worker.shards,
-            f"max_concurrent of {bench.label}",
-        )
-
-
-def refuse_fewer(limit: int, workers: int, name: str) -> None:
-    """Each worker has at least one request at a time.
-
-    Raises:
-        ConfigError: ``limit``, which is called ``name``, is below the number of workers.
-    """
-    if limit < workers:
-        msg = (
-            f"{workers} workers cannot keep {name}, {limit}, since each has a request of its own "
-            f"under way: use -n {limit} (with -n auto: --maxprocesses {limit}), or raise the limit"
-        )
-        raise ConfigError(msg)
 
 
 def heed(run: Run, session: pytest.Session, *, now: bool = False) -> None:

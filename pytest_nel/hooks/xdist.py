@@ -45,6 +45,7 @@ class Distribution:
         self._deaths = 0
         self._dead: list[str] = []
         self._control = Control()
+        self._over = False  # nobody listens any more
         self._running: set[str] = set()
         self._reported: set[str] = set()
         self._blamed: dict[str, tuple[Attempt, StepRecord]] = {}
@@ -149,8 +150,13 @@ class Distribution:
         return index
 
     def done(self, nodeid: str) -> bool:
-        """Whether an item's call has been reported."""
-        return nodeid in self._reported
+        """Whether an item's call has been reported, and so counts."""
+        if nodeid not in self._reported:
+            return False
+        if nodeid in self._running:  # the rest of its reports died with its worker
+            self.pytest_runtest_logfinish(nodeid)
+            self._finish.pytest_runtest_logfinish()
+        return True
 
     def replaced(self) -> bool:
         """Whether xdist will start another worker for the one that died just now."""
@@ -201,7 +207,7 @@ class Distribution:
 
     def _say(self, control: Control) -> None:
         self._control = control
-        if not self._run.directory.is_dir():
+        if self._over or not self._run.directory.is_dir():
             return
         try:
             control.write(self._run.directory)
@@ -224,6 +230,7 @@ class Distribution:
         manager = getattr(session, "nodemanager", None)
         if manager is not None:
             manager.teardown_nodes()
+        self._over = True
         (self._run.directory / CONTROL).unlink(missing_ok=True)
         self._note_orphans()
         self.pytest_unconfigure()
