@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pytest_nel.core.source import plain_state, source_digest
+from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
 
 
@@ -114,6 +114,13 @@ class EvalEnvironment:
         """A name for the problem that survives reordering of the data."""
         return str(idx)
 
+    def twin(self, idx: int) -> str:
+        """What tells the problem from others that are asked the same.
+
+        Answers of other runs are looked up by it: two equal problems are still asked twice.
+        """
+        return self.problem_id(idx)
+
     @property
     def pass_at(self) -> float:
         """The reward from which an attempt counts as correct."""
@@ -129,6 +136,7 @@ class EvalEnvironment:
         return {
             "class": f"{kind.__module__}.{kind.__qualname__}",
             "source": source_digest(kind),
+            "constants": constants(kind),
             "state": plain_state(self),
             "pass_at": self.pass_at,
         }

@@ -91,36 +91,68 @@ def _own_source(thing: object) -> str:
 def plain_state(thing: object) -> dict[str, Any]:
     """The attributes of an object that are plain values, nested ones included.
 
+    Objects of the same project count by all their attributes, others by their public plain ones.
     What is a URL is left out: the same server may stand elsewhere the next time; so is what is
-    named as a secret, which may be renewed. Other objects count by their type.
+    named as a secret, which may be renewed.
     """
     state = getattr(thing, "__dict__", None) or {}
+    folder = _folder(type(thing))
+    return {name: _plain(value, folder, 0) for name, value in state.items() if _counts(name, value)}
+
+
+def constants(thing: object) -> dict[str, Any]:
+    """The plain values in capitals of the module that defines it; they may come from anywhere."""
+    names = _namespace(thing) or {}
     return {
-        name: _plain(value, 0)
-        for name, value in state.items()
-        if not (_is_url(value) or _SECRET.search(name))
+        name: value
+        for name, value in names.items()
+        if name.isupper() and isinstance(value, _PLAIN) and _counts(name, value)
     }
 
 
-def _is_url(value: object) -> bool:
-    return isinstance(value, str) and value.startswith(("http://", "https://"))
+def _counts(name: str, value: object) -> bool:
+    is_url = isinstance(value, str) and value.startswith(("http://", "https://"))
+    return not (is_url or _SECRET.search(name))
 
 
-def _plain(value: Any, depth: int) -> Any:  # Any: an attribute may be anything
-    if isinstance(value, Enum):
-        return str(value)
+def _folder(kind: type) -> Path | None:
+    file = (_namespace(kind) or {}).get("__file__")
+    return Path(file).parent if file else None
+
+
+def _plain(value: Any, folder: Path | None, depth: int) -> Any:  # Any: whatever an attribute holds
     if isinstance(value, _PLAIN):
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    elif hasattr(value, "model_dump"):
-        value = dict(value)
-    if depth < _DEPTH and isinstance(value, Mapping | Sequence) and len(value) <= _ITEMS:
-        return _plain_items(value, depth + 1)
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    few = not hasattr(value, "__len__") or len(value) <= _ITEMS
+    if depth >= _DEPTH or not few or isinstance(value, Enum | bytes):
+        return str(value) if isinstance(value, Enum) else kind
+    if isinstance(value, Sequence):
+        return [_plain(item, folder, depth + 1) for item in value]
+    found = value if isinstance(value, Mapping) else {"": kind, **_attributes(value, folder)}
+    return _plain_items(found, folder, depth)
 
 
-def _plain_items(value: Any, depth: int) -> Any:  # Any: as above
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, depth) for key, item in value.items() if not _is_url(item)}
-    return [_plain(item, depth) for item in value]
+def _plain_items(value: Mapping[Any, Any], folder: Path | None, depth: int) -> dict[str, Any]:
+    return {
+        str(name): _plain(item, folder, depth + 1)
+        for name, item in value.items()
+        if _counts(str(name), item)
+    }
+
+
+def _attributes(value: object, folder: Path | None) -> dict[str, Any]:
+    """What of an object counts: everything of the project's own, of others what is plain."""
+    if isinstance(value, type):
+        return {}
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name, None) for field in fields(value)}
+    state = dict(getattr(value, "__dict__", None) or {})
+    here = _folder(type(value))
+    if folder is not None and here is not None and (here == folder or folder in here.parents):
+        return state
+    return {
+        name: item
+        for name, item in state.items()
+        if not name.startswith("_") and isinstance(item, _PLAIN)
+    }

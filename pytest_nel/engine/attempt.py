@@ -228,7 +228,7 @@ class AttemptRunner:
         solved.expected = seed.expected_answer
         solved.metadata = seed.metadata
         if self.identity is not None:
-            solved.solve_key = self.identity.solve_key(seed, solved.problem_id, solved.key.repeat)
+            solved.solve_key = self.identity.solve_key(seed, solved.key.repeat)
         solved.seed_ms = (time.perf_counter() - clock) * 1000
         return replace(seed, attempt=solved.key)
 
@@ -237,9 +237,9 @@ class AttemptRunner:
         if self.cache is None or self.identity is None or solved.because is not None:
             await self._ask(seed, solved)
         else:
-            key = solved.solve_key
-            if self.shares:
-                key = self.identity.solve_key(seed, solved.problem_id, None)
+            repeat = 0 if self.shares else solved.key.repeat
+            twin = self.plan.environment.twin(solved.key.problem_idx)
+            key = self.identity.solve_key(seed, repeat, twin=twin)
             await self.cache.answer(key, solved, lambda solved: self._ask(seed, solved))
         solved.solve_ms = (time.perf_counter() - clock) * 1000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.keys import digest
-from pytest_nel.core.source import plain_state, source_digest
+from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import JsonObject
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
@@ -73,17 +73,18 @@ def _brought(solver: object) -> JsonObject:
     if callable(says):
         return facts | {f"solver.{name}": value for name, value in says().items()}
     facts["solver.source"] = source_digest(kind)
+    facts["solver.constants"] = constants(kind)
     return facts | {f"solver.{name}": value for name, value in plain_state(solver).items()}
 
 
 def _configured(entry: Mapping[str, Any]) -> JsonObject:
-    kind = SOLVERS.load(str(entry["type"]))
+    kind: Any = SOLVERS.load(str(entry["type"]))  # Any: a plugin's class need not say a version
     facts: JsonObject = {
         f"solver.{name}": value
         for name, value in entry.items()
         if name not in {"service", "generation"} and value is not None
     }
-    facts["solver.version"] = getattr(kind, "version", 1)
+    facts["solver.version"] = getattr(kind, "version", None) or source_digest(kind)
     return facts
 
 

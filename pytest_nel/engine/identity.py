@@ -35,15 +35,16 @@ class Identity:
         self._answering = _ordered(answering)
         self._judging = _ordered(judging)
 
-    def solve_key(self, seed: SeedResult, problem_id: str, repeat: int | None) -> str:
+    def solve_key(self, seed: SeedResult, repeat: int, *, twin: str | None = None) -> str:
         """The key of an answer; 32 hex digits.
 
         Args:
             seed: The problem.
-            problem_id: Its name: two equal rows of a dataset are still two problems.
-            repeat: Which repeat; None where repeats may share an answer.
+            repeat: Which repeat; the same for all where repeats may share an answer.
+            twin: What tells it from problems that are asked the same, for a key that stands
+                outside its run.
         """
-        asked: list[Any] = [seed.prompt, seed.messages, seed.system, problem_id, repeat]
+        asked: list[Any] = [seed.prompt, seed.messages, seed.system, repeat, twin]
         if seed.images:
             asked.append([_image(image) for image in seed.images])
         if self._reads_row:

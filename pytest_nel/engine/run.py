@@ -16,12 +16,15 @@ from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.engine.runtime import Parts, validated
 from pytest_nel.engine.session import Engine, How, Writing
 from pytest_nel.environments.builtin import BenchmarkEnvironment
-from pytest_nel.records.files import derive, utc_now, write_plan
+from pytest_nel.records.files import derive, utc_now
+from pytest_nel.records.index import index_journals
 from pytest_nel.records.record import StepRecord
+from pytest_nel.records.rundir import RunDirectory, RunFacts, claim, next_turn, read_run
 
 SETTINGS = (
     "repeats",
@@ -40,6 +43,7 @@ async def run_evaluation(
     output_dir: str | Path,
     *,
     on_record: Callable[[StepRecord], None] | None = None,
+    resume: bool = False,
     **settings: Any,
 ) -> JsonObject:
     """Measure ``solver`` on ``benchmark`` and return the bundle; files go to ``output_dir``.
@@ -50,7 +54,9 @@ async def run_evaluation(
     Args:
         benchmark: A ``@benchmark`` value or an environment.
         solver: Answers the problems.
-        output_dir: A new or empty directory for this run.
+        output_dir: A new or empty directory for this run, or with ``resume`` its own.
+        resume: Go on where an earlier call with this directory has ended: what is answered is
+            not asked again.
         on_record: Called with each record, in the order of the plan, in another thread.
         settings: Fields of a suite's benchmark entry: repeats, max_problems, max_concurrent,
             window, timeout, shuffle_seed, max_system_retries. The others say what becomes of
@@ -64,7 +70,7 @@ async def run_evaluation(
         RunStopped: The endpoint refused or died; the files hold what was done.
     """
     stop = threading.Event()
-    run = _Run(Path(output_dir), on_record, stop)
+    run = _Run(Path(output_dir), on_record, stop, resume)
     work = asyncio.ensure_future(asyncio.to_thread(run.measure, benchmark, solver, settings))
     try:
         return await asyncio.shield(work)
@@ -81,6 +87,7 @@ class _Run:
     directory: Path
     on_record: Callable[[StepRecord], None] | None
     cancelled: threading.Event
+    resume: bool
 
     def measure(
         self, benchmark: Benchmark | EvalEnvironment, solver: Solver, settings: JsonObject
@@ -89,19 +96,35 @@ class _Run:
             if name not in SETTINGS:
                 error = unknown("setting of run_evaluation", name, list(SETTINGS))
                 raise error
-        refuse_used(self.directory)
         environment = _environment(benchmark)
+        there = read_run(self.directory) if self.resume else None
+        if there is None:
+            refuse_used(self.directory)
+        run = there or RunFacts(self.directory.name, utc_now(), [environment.name])
+        folder = RunDirectory(self.directory)
+        folder.take(run)
+        try:
+            return self._measure(environment, solver, settings, run)
+        except ConfigError:
+            folder.discard()  # nothing was measured
+            raise
+        finally:
+            folder.release()
+
+    def _measure(
+        self, environment: EvalEnvironment, solver: Solver, settings: JsonObject, run: RunFacts
+    ) -> JsonObject:
         given = {**settings, "solver": PluginSpec(type="custom"), "name": environment.name}
         config: BenchmarkConfig = validated(BenchmarkConfig, given, "run_evaluation")
-        facts: JsonObject = {"run_id": self.directory.name, "timestamp": utc_now()}
-        engine = Engine(
-            self.directory, Parts({}, log_dir=self.directory / "logs"), writing=Writing(meta=facts)
-        )
+        turn = next_turn(self.directory)
+        facts: JsonObject = {"run_id": run.run_id, "timestamp": run.timestamp, "turns": turn}
+        parts = Parts({}, log_dir=self.directory / "logs")
+        engine = Engine(self.directory, parts, writing=Writing(turn=turn, meta=facts))
         try:
             size = engine.loop.call(environment.dataset_size())
             facts_of = {**environment.fingerprint(), **fingerprint_of(answering(solver))}
             plan = make_plan(config, environment, size, facts=facts_of)
-            write_plan(self.directory / plan.id, plan.as_json())
+            claim(self.directory / plan.id, {**plan.as_json(), "turn": turn}, afresh=True)
             stopped = self._take_all(engine, plan, solver)
         finally:
             engine.close()
@@ -113,7 +136,10 @@ class _Run:
     def _take_all(self, engine: Engine, plan: BenchmarkPlan, solver: Solver) -> RunStopped | None:
         keys = list(plan.keys())
         try:
-            engine.add(plan, solver, How(identity=_identity(plan, solver)))
+            past = None
+            if self.resume:
+                past = Past(index_journals(self.directory / plan.id / "journal"))
+            engine.add(plan, solver, How(identity=_identity(plan, solver), past=past))
             # a solver need not use our client, so here the attempts themselves are held to C
             engine.start(keys, limit=plan.config.max_concurrent, window=plan.window)
             for position in range(len(keys)):

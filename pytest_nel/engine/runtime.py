@@ -31,6 +31,9 @@ class Parts:
         log_dir: Where deployments write their logs.
         given: Endpoints that another process has started (the controller of workers).
         share: (index, count) of the processes that divide each endpoint's limit among them.
+
+    Attributes:
+        troubles: What had happened to deployments, once they are ended.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Parts:
         self._wanted: dict[str, int] = {}
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
+        self.troubles: list[str] = []
 
     def plan_limit(self, service: str, concurrent: int) -> None:
         """Note that a benchmark wants ``concurrent`` requests in flight at a service."""
@@ -151,7 +155,11 @@ class Parts:
     def stop_services(self) -> None:
         """End the deployments that this process started (blocking)."""
         while self._running:
-            self._running.pop().stop()
+            service = self._running.pop()
+            trouble = getattr(service, "trouble", None)  # of one that died for good
+            if trouble and trouble not in self.troubles:
+                self.troubles.append(trouble)
+            service.stop()
 
 
 def share_of(limit: int, index: int, count: int) -> int:

@@ -20,8 +20,7 @@ from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts, closed
-from pytest_nel.records.index import journal_name
-from pytest_nel.records.journal import SYNC_EVERY, JournalWriter
+from pytest_nel.records.journal import SYNC_EVERY, JournalWriter, journal_name
 from pytest_nel.records.record import StepRecord
 
 MAX_CONSECUTIVE_UNSCORED = 20

@@ -28,6 +28,7 @@ class Problems:
         ids: A name for each.
         prompt_digest: The hash of everything that will be asked.
         extra_digest: The hash of the scorer's settings.
+        twins: For problems that are asked as one before them is: how many of those there are.
     """
 
     def __init__(self, benchmark: Benchmark, base: Path, limit: int | None) -> None:
@@ -39,6 +40,7 @@ class Problems:
         self.ids = self._names()
         self._hidden = _gold_names(benchmark)
         self.extra_digest = digest(dict(benchmark.extra))
+        self.twins: dict[int, int] = {}
         self.prompt_digest = self._checked()
 
     def seed(self, idx: int) -> SeedResult:
@@ -173,6 +175,7 @@ class Problems:
         """Make every problem once, so that what is wrong shows before the first call."""
         total = sha256(json.dumps(self._benchmark.system_prompt).encode() + b"\n")
         template = self._benchmark.seed_fn is None
+        seen: dict[int, int] = {}
         for idx, row in enumerate(self.rows):
             if template:  # a hundred thousand of them: no more is made than can be wrong
                 at = self.dataset.where(idx)
@@ -181,6 +184,10 @@ class Problems:
             else:
                 asked = _asked(self._made_by_author(idx))
             total.update(asked.encode() + b"\n")
+            before = seen.get(mark := hash(asked), 0)
+            seen[mark] = before + 1
+            if before:
+                self.twins[idx] = before
         return f"sha256:{total.hexdigest()}"
 
     def _target(self, row: Mapping[str, Any], at: str) -> str:

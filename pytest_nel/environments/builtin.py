@@ -17,7 +17,7 @@ from pytest_nel.authoring.benchmark import Benchmark, check_requirements, equals
 from pytest_nel.core.errors import ConfigError, NelError, ScorerError
 from pytest_nel.core.protocols import EvalEnvironment, Sandbox
 from pytest_nel.core.registry import unknown
-from pytest_nel.core.source import source_digest
+from pytest_nel.core.source import constants, source_digest
 from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments._problems import Problems
 from pytest_nel.scoring.result import to_verify_result
@@ -124,6 +124,10 @@ class BenchmarkEnvironment(EvalEnvironment):
         """The row's id, or the beginning of its content's hash (``-2`` for a second equal row)."""
         return self._problems.ids[idx]
 
+    def twin(self, idx: int) -> str:
+        """How many problems before it are asked the same; most often none."""
+        return str(self._problems.twins.get(idx, 0))
+
     def prompt_digest(self) -> str:
         """``sha256:…`` over every problem as it is asked: prompts, system prompts, messages."""
         return self._problems.prompt_digest
@@ -149,6 +153,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         return {
             "scorer": scorer_identity(benchmark),
             "source": source_digest(benchmark.scorer) if benchmark.scorer else "",
+            "constants": constants(benchmark.scorer) if benchmark.scorer else {},
             "extra": benchmark.extra,
             "pass_at": self.pass_at,
             "pytest-nel": version("pytest-nel"),

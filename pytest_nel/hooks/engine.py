@@ -129,9 +129,11 @@ def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
     asked = None if bench.service is None else run.services.get(bench.service)
     if isinstance(solver, ConfiguredSolvers):
         facts = answering(None, bench.plan.config.solver.model_dump(), asked)
-    else:  # what is configured answers nothing, unless this solver asks the model itself
-        asked = asked if bench.asks_model else None
-        facts = answering(solver, None, asked)
+    else:  # what is configured answers nothing, unless this solver wraps it or asks the model
+        wraps = run.configured_asked and run.solvers.knows(bench.plan)
+        options = bench.plan.config.solver.model_dump() if wraps else None
+        asked = asked if bench.asks_model or wraps else None
+        facts = answering(solver, options, asked)
     if asked is not None and bench.service is not None:
         weights = parts_of(run).endpoint(bench.service).weights
         facts |= {} if weights is None else {"service.weights": weights}

@@ -82,6 +82,8 @@ class Finish:
         if run.role == "worker":
             self._hand_over(session)
             return
+        if run.parts is not None:
+            run.notes += run.parts.troubles
         if not session.config.option.collectonly:
             self._derive(session)
         self._tidy()

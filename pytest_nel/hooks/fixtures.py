@@ -15,7 +15,9 @@ from pytest_nel.http.client import ModelClient
 @pytest.fixture(scope="session")
 def nel_solver(pytestconfig: pytest.Config) -> Solver:
     """Answer problems as the suite or the command line configures; override to bring your own."""
-    return pytestconfig.stash[run_key].solvers
+    run = pytestconfig.stash[run_key]
+    run.configured_asked = True
+    return run.solvers
 
 
 @pytest.fixture(scope="session")

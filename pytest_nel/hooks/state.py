@@ -131,6 +131,7 @@ class Run:
         parts: Services and clients of this process.
         cache: Answers of other runs, opened where one is asked for.
         solvers: The configured solvers; what ``nel_solver`` returns by default.
+        configured_asked: Whether the configured solvers were asked for: a fixture may wrap them.
         model_asked: Whether ``nel_model`` was made.
         on_tick: Called while an item waits.
         endpoints: Endpoints the controller has started, as plain objects.
@@ -169,6 +170,7 @@ class Run:
     parts: Parts | None = None
     cache: CachedAnswers | None = None
     solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
+    configured_asked: bool = False
     model_asked: bool = False
     on_tick: list[Callable[[], None]] = field(default_factory=list)
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -7,6 +7,7 @@ again stands at its beginning. Memory is about 200 bytes per attempt, however lo
 import json
 import os
 import re
+import threading
 import zlib
 from array import array
 from collections import Counter
@@ -16,8 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_nel.core.types import JsonObject, Outcome
+from pytest_nel.records.journal import journal_files
 
 _NONE = -1
+_OPEN_AT_ONCE = 32
 _OUTCOMES: tuple[Outcome | None, ...] = (None, "correct", "wrong", "unparsed", "unscored")
 _CODES = {str(outcome): code for code, outcome in enumerate(_OUTCOMES) if outcome is not None}
 _FILE_SHIFT = 48  # a position is an offset of 48 bits below the number of its file
@@ -31,7 +34,6 @@ _HEAD = re.compile(
     rb'(?:,"outcome":"(correct|wrong|unparsed|unscored)")?'
     rb'(?:,"alone":(true))?'
 )
-_FILE = re.compile(r"(?P<writer>.+?)(?:\.(?P<turn>\d+))?")
 
 
 class Place(NamedTuple):
@@ -308,28 +310,45 @@ class JournalIndex:
 
 
 class Reader:
-    """Reads lines by place; may be used by several threads at once."""
+    """Reads lines by place; may be used by several threads at once.
+
+    A run that went on many times has more files than a process may have open.
+    """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._files = [os.open(path, os.O_RDONLY) for path in paths]
+        self._paths = list(paths)
+        self._open: dict[int, int] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, place: Place) -> JsonObject:
         """The object of a line."""
-        file, offset, left = place
-        parts = []
-        while left > 0:  # one call reads 2 GiB at most
-            part = os.pread(self._files[file], left, offset)
-            if not part:
-                break
-            parts.append(part)
-            offset, left = offset + len(part), left - len(part)
-        row: JsonObject = json.loads(b"".join(parts))
+        with self._lock:
+            row: JsonObject = json.loads(self._bytes(place))
         return row
 
     def close(self) -> None:
         """Close the files; safe to call twice."""
-        while self._files:
-            os.close(self._files.pop())
+        with self._lock:
+            while self._open:
+                os.close(self._open.popitem()[1])
+
+    def _bytes(self, place: Place) -> bytes:
+        descriptor = self._descriptor(place.file)
+        parts, offset, left = [], place.offset, place.length
+        while left > 0:  # one call reads 2 GiB at most
+            part = os.pread(descriptor, left, offset)
+            if not part:
+                break
+            parts.append(part)
+            offset, left = offset + len(part), left - len(part)
+        return b"".join(parts)
+
+    def _descriptor(self, number: int) -> int:
+        if number not in self._open:
+            if len(self._open) >= _OPEN_AT_ONCE:
+                os.close(self._open.pop(next(iter(self._open))))
+            self._open[number] = os.open(self._paths[number], os.O_RDONLY | os.O_CLOEXEC)
+        return self._open[number]
 
 
 def index_journals(directory: Path, *, before: int | None = None) -> JournalIndex:
@@ -337,34 +356,13 @@ def index_journals(directory: Path, *, before: int | None = None) -> JournalInde
 
     A torn last line (the writer died in the middle) and a damaged line are reported in
     ``problems`` and skipped; nothing else is lost. Files count in the order of their turns
-    (:func:`journal_name`), within a turn in that of their writers, numbers by value.
+    (``journal_name``), within a turn in that of their writers, numbers by value.
     """
     index = JournalIndex()
     for path in journal_files(directory):
         if before is None or turn_of(path) < before:
             index.scan(path)
     return index
-
-
-def journal_name(writer: str, turn: int) -> str:
-    """``gw0.jsonl`` of the first processes of a run, ``gw0.2.jsonl`` of those that came later."""
-    return f"{writer}.jsonl" if turn == 1 else f"{writer}.{turn}.jsonl"
-
-
-def turn_of(path: Path) -> int:
-    """The turn in a journal's name."""
-    found = _FILE.fullmatch(path.stem)
-    return int(found["turn"] or 1) if found else 1
-
-
-def journal_files(directory: Path) -> list[Path]:
-    """The journals of a benchmark, in the order in which they count."""
-    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), _natural(path.stem)))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _no_constant(name: str) -> object:

@@ -7,6 +7,7 @@ checksum: what a disk or a hand has changed is found when it is read.
 """
 
 import os
+import re
 import threading
 import time
 import zlib
@@ -21,6 +22,7 @@ from pytest_nel.records.record import Scored, Solved, dumps
 
 SYNC_EVERY = 1.0
 """Seconds."""
+_FILE = re.compile(r"(?P<writer>.+?)(?:\.(?P<turn>\d+))?")
 _ALONE = ',"alone":true'
 
 
@@ -151,3 +153,24 @@ class JournalWriter:
 def _sealed(line: bytes) -> bytes:
     """End a line, given without its closing brace, with its checksum."""
     return b'%b,"crc":"%08x"}\n' % (line, zlib.crc32(line))
+
+
+def journal_name(writer: str, turn: int) -> str:
+    """``gw0.jsonl`` of the first processes of a run, ``gw0.2.jsonl`` of those that came later."""
+    return f"{writer}.jsonl" if turn == 1 else f"{writer}.{turn}.jsonl"
+
+
+def turn_of(path: Path) -> int:
+    """The turn in a journal's name."""
+    found = _FILE.fullmatch(path.stem)
+    return int(found["turn"] or 1) if found else 1
+
+
+def journal_files(directory: Path) -> list[Path]:
+    """The journals of a benchmark, in the order in which they count."""
+    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), _natural(path.stem)))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.files import PLAN, read_plan, write_plan
-from pytest_nel.records.index import turn_of
+from pytest_nel.records.journal import turn_of
 from pytest_nel.records.record import dumps
 
 fcntl: Any  # a module, or None on Windows: two runs in one directory are not noticed there
@@ -154,6 +154,7 @@ def newest_run(base: Path, facts: RunFacts) -> Path | None:
 def next_turn(directory: Path) -> int:
     """The number of the turn that begins now: 1 in a new directory."""
     turns = [turn_of(path) for path in directory.glob("*/journal/*.jsonl")]
+    turns += [int(read_plan(path.parent).get("turn", 0)) for path in directory.glob(f"*/{PLAN}")]
     return max(turns, default=0) + 1
 
 

@@ -147,6 +147,8 @@ def test_a_server_that_is_gone_for_good_stops_the_run(served: Nel) -> None:
     assert process.returncode == 7, out
     assert "20 attempts in a row have no score" in out
     assert "max_restarts is 0, so it is gone" in log(served)
+    assert "services.mine: " in out
+    assert "so it is gone; see " in out
 
 
 def test_ctrl_c_ends_the_server(served: Nel, how: list[str]) -> None:

@@ -1,5 +1,6 @@
 """What a piece of a user's code is: its file, the files beside it that it uses, its settings."""
 
+import argparse
 import importlib
 import importlib.util
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_nel.core.source import plain_state, source_digest
+from pytest_nel.core.source import constants, plain_state, source_digest
 
 
 @pytest.fixture
@@ -79,10 +80,10 @@ def test_nested_plain_values_count_and_objects_count_by_their_type() -> None:
         Thing(settings=Settings(2, ["a"]), file=sys.stdout, many=list(range(1000)), when=None)
     )
 
-    assert state["settings"] == {"depth": 2, "tools": ["a"]}
+    assert state["settings"] == {"": f"{__name__}.Settings", "depth": 2, "tools": ["a"]}
     assert state["when"] is None
     assert state["many"] == "builtins.list"
-    assert "TextIO" in state["file"] or "." in state["file"]
+    assert "." in state["file"][""]
 
 
 @pytest.mark.parametrize("name", ["api_key", "key", "_token", "PASSWORD", "client_secret"])
@@ -100,3 +101,33 @@ def test_a_loop_of_values_ends() -> None:
     loop.append(loop)
 
     assert plain_state(Thing(loop=loop))["loop"]
+
+
+class Inner:
+    def __init__(self, temperature: float) -> None:
+        self._temperature = temperature
+
+
+def test_objects_of_the_same_project_count_by_what_they_hold() -> None:
+    cold, warm = (plain_state(Thing(llm=Inner(t), tools=[Inner(t)])) for t in (0.0, 0.7))
+
+    assert cold != warm
+    assert cold == plain_state(Thing(llm=Inner(0.0), tools=[Inner(0.0)]))
+
+
+def test_objects_of_others_count_by_their_public_plain_attributes() -> None:
+    one, two = argparse.Namespace(model="a", _pool=object()), argparse.Namespace(model="b")
+
+    assert plain_state(Thing(client=one)) != plain_state(Thing(client=two))
+    assert "_pool" not in str(plain_state(Thing(client=one)))
+
+
+LIMIT, API_KEY = 3, "k"
+
+
+def test_constants_of_the_module_count() -> None:
+    found = constants(test_constants_of_the_module_count)
+
+    assert found["LIMIT"] == 3
+    assert "API_KEY" not in found
+    assert "JUDGE" in found

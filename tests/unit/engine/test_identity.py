@@ -35,12 +35,12 @@ def key(
     *,
     solver: dict[str, Any] | None = None,
     service: PluginSpec | None = None,
-    problem: str = "p0",
-    repeat: int | None = 0,
+    repeat: int = 0,
+    twin: str | None = None,
     row: bool = False,
 ) -> str:
     facts = answering(None, solver or SOLVER, service or api())
-    return Identity(facts, {}, reads_row=row).solve_key(seed, problem, repeat)
+    return Identity(facts, {}, reads_row=row).solve_key(seed, repeat, twin=twin)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,8 @@ def key(
         key(replace(SEED, prompt="2+3=?")),
         key(replace(SEED, system=None)),
         key(replace(SEED, messages=[{"role": "user", "content": "2+2=?"}])),
-        key(problem="p1"),
         key(repeat=1),
-        key(repeat=None),
+        key(twin="1"),
         key(solver={**SOLVER, "system_prompt": "think"}),
         key(solver={**SOLVER, "type": "completion"}),
         key(solver={**SOLVER, "generation": {"temperature": 0.7}}),
@@ -141,28 +140,33 @@ def test_keys_are_equal_exactly_when_the_facts_are(
     assert (one == two) == same
 
 
-@given(st.lists(st.tuples(st.text(), st.text(), st.integers(0, 3)), unique=True, max_size=8))
-def test_different_questions_never_share_a_key(asked: list[tuple[str, str, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.text(), st.none() | st.text(), st.integers(0, 3)), unique=True, max_size=8
+    )
+)
+def test_different_questions_never_share_a_key(asked: list[tuple[str, str | None, int]]) -> None:
     common = Identity({}, {}, reads_row=False)
 
-    keys = {common.solve_key(SeedResult(prompt), name, n) for prompt, name, n in asked}
+    keys = {common.solve_key(SeedResult(prompt), n, twin=twin) for prompt, twin, n in asked}
 
     assert len(keys) == len(asked)
 
 
 def test_what_is_no_json_has_a_key_as_well() -> None:
     common = Identity({}, {}, reads_row=True)
-    odd = replace(SEED, metadata={"set": {1, 2}, "nan": float("nan"), 3: b"bytes"})
+    unusual: Any = {"set": {1, 2}, "nan": float("nan"), 3: b"bytes"}
+    odd = replace(SEED, metadata=unusual)
 
-    assert common.solve_key(odd, "p", 0) == common.solve_key(odd, "p", 0)
-    assert common.solve_key(odd, "p", 0) != common.solve_key(SEED, "p", 0)
+    assert common.solve_key(odd, 0) == common.solve_key(odd, 0)
+    assert common.solve_key(odd, 0) != common.solve_key(SEED, 0)
 
 
 SCRIPT = """
 from pytest_nel.engine.identity import Identity
 from pytest_nel.core.types import SeedResult
 one = Identity({"b": {"x", "y"}, "a": 1}, {}, reads_row=True)
-print(one.solve_key(SeedResult("q", metadata={"s": {"p", "q", "r"}}), "p", 0))
+print(one.solve_key(SeedResult("q", metadata={"s": {"p", "q", "r"}}), 0))
 """
 
 

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from pytest_nel.core.errors import ConfigError, EndpointRefused, InfraError, RunStopped
-from pytest_nel.core.types import Endpoint, ModelResponse, ScorerInput, SolveResult, VerifyResult
+from pytest_nel.core.types import (
+    Endpoint,
+    ModelResponse,
+    ScorerInput,
+    SeedResult,
+    SolveResult,
+    VerifyResult,
+)
 from pytest_nel.engine.run import run_evaluation
 from pytest_nel.http.client import ModelClient
 from pytest_nel.records.record import StepRecord
@@ -366,3 +373,24 @@ async def test_odd_facts_of_a_users_model_response_do_no_harm(tmp_path: Path) ->
     assert bundle["n_correct"] == 1
     assert (runtime["total_tokens"], runtime["steps_without_usage"]) == (0, 4)
     assert runtime["latency_percentiles_ms"] == {}
+
+
+async def test_a_call_goes_on_where_an_earlier_one_has_ended(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class Counting:
+        async def solve(self, seed: SeedResult, sandbox: object) -> SolveResult:
+            del sandbox
+            assert seed.attempt is not None
+            asked.append(seed.attempt.problem_idx)
+            return SolveResult("42")
+
+    first = await run_evaluation(forty_two(6), Counting(), tmp_path / "run", max_problems=4)
+    second = await run_evaluation(forty_two(6), Counting(), tmp_path / "run", resume=True)
+    third = await run_evaluation(forty_two(6), Counting(), tmp_path / "run", resume=True)
+
+    assert sorted(asked) == list(range(6))
+    assert (first["n_scored"], second["n_scored"], third["n_scored"]) == (4, 6, 6)
+    assert third["turns"] == 3
+    with pytest.raises(ConfigError, match="is not empty"):
+        await run_evaluation(forty_two(6), Counting(), tmp_path / "run")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_nel.core.types import AttemptKey, Outcome
-from pytest_nel.records.index import index_journals, journal_name, short
-from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.index import index_journals, short
+from pytest_nel.records.journal import JournalWriter, journal_name
 from pytest_nel.records.record import Scored, Solved
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -104,6 +104,15 @@ def test_a_later_turn_counts_after_an_earlier_one_whoever_wrote_it(tmp_path: Pat
         "gw10.10.jsonl",
     ]
     assert responses(tmp_path) == [("last", 1.0)]
+
+
+def test_a_run_may_have_more_files_than_a_process_can_open(tmp_path: Path) -> None:
+    for turn in range(1, 80):
+        write(tmp_path, journal_name("main", turn), solved(turn % 9, str(turn)), judged(turn % 9))
+
+    found = dict(enumerate(responses(tmp_path)))
+
+    assert found == {idx: (str(max(range(idx, 80, 9))), 1.0) for idx in range(9)}
 
 
 def test_a_stored_answer_may_be_judged_in_a_later_turn(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_the_keys_of_a_line_are_those_of_the_page(folder: Path, name: str) -> No
 def test_the_keys_of_the_journal_are_those_of_the_page(folder: Path) -> None:
     written = {key for row in objects(folder / "journal" / "main.jsonl") for key in row}
 
-    elsewhere = {"metadata", "alone", "turns", "cached", "because"}  # tests/plugin/test_resume.py
+    elsewhere = {"metadata", "alone", "cached", "because"}  # tests/plugin/test_resume.py
     assert documented("journal") - written == elsewhere
     assert written - documented("journal") == set()
 
@@ -102,7 +102,7 @@ def test_the_keys_of_the_bundle_are_those_of_the_page(folder: Path) -> None:
     (path,) = folder.glob("eval-*.json")
     bundle = json.loads(path.read_text(encoding="utf-8"))
 
-    elsewhere = {"turns", "shard"}  # of runs that go on, and of parts
+    elsewhere = {"shard"}  # of parts
     assert set(bundle) == documented("The bundle") - elsewhere
     assert set(bundle["benchmark"]) == {"name", "samples", "repeats", "scores", "categories"}
 

@@ -133,12 +133,14 @@ def test_a_damaged_run_json_is_one_line(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
-def test_turns_are_counted_by_the_journals(tmp_path: Path) -> None:
+def test_turns_are_counted_by_journals_and_plans(tmp_path: Path) -> None:
     assert next_turn(tmp_path) == 1
     for name in ("gw0.jsonl", "gw7.4.jsonl", "main.2.jsonl"):
         JournalWriter(tmp_path / "b" / "journal" / name, {}).close()
 
     assert next_turn(tmp_path) == 5
+    claim(tmp_path / "c", plan(9), afresh=True)  # it was killed before it wrote anything else
+    assert next_turn(tmp_path) == 10
 
 
 def plan(turn: int = 1, **fingerprint: Any) -> dict[str, Any]:
