@@ -11,6 +11,8 @@ from typing import Any
 COMMANDS = {
     ("cache", "info"): "pytest_nel.cli.cache_info",
     ("cache", "prune"): "pytest_nel.cli.cache_prune",
+    ("eval", "merge"): "pytest_nel.cli.eval_merge",
+    ("eval", "report"): "pytest_nel.cli.eval_report",
     ("eval", "run"): "pytest_nel.cli.eval_run",
     ("list",): "pytest_nel.cli.list",
 }

@@ -1,7 +1,8 @@
-"""Names made of attempts: the item's name, safe directory names, digests, shards."""
+"""Names made of attempts: the item's name, safe directory names, digests, order, shards."""
 
 import hashlib
 import json
+import random
 import re
 from typing import Any
 
@@ -27,6 +28,17 @@ def digest(value: Any) -> str:  # Any: every JSON-like value has a digest
     """``sha256:…`` of the value's canonical JSON (sorted keys, no spaces)."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def problem_order(size: int, seed: int | None) -> list[int]:
+    """The order in which a dataset's rows are attempted: that of ``random.Random(seed)``.
+
+    Without a seed, it is the dataset's own.
+    """
+    problems = list(range(size))
+    if seed is not None:
+        random.Random(seed).shuffle(problems)  # noqa: S311 - an order, no secret
+    return problems
 
 
 def shard_range(total: int, index: int, count: int) -> tuple[int, int]:

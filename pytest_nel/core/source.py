@@ -35,8 +35,8 @@ def source_digest(thing: object) -> str:
 
 def _namespace(thing: object) -> Mapping[str, Any] | None:
     """The global names of the module that defines a function, a class or an object's class."""
-    own: Mapping[str, Any] | None = getattr(thing, "__globals__", None)
-    if own is not None:
+    own = getattr(thing, "__globals__", None)
+    if isinstance(own, Mapping):  # of a type of functions it is no mapping
         return own
     module = sys.modules.get(str(getattr(thing, "__module__", "")))
     return None if module is None else vars(module)

@@ -1,13 +1,12 @@
 """What will be attempted: which problems, in which order, how often. Made once, before any call."""
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_nel.config.schema import BenchmarkConfig
 from pytest_nel.core.errors import DataError
-from pytest_nel.core.keys import safe_name, shard_range
+from pytest_nel.core.keys import problem_order, safe_name, shard_range
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import AttemptKey, JsonObject
 
@@ -88,10 +87,7 @@ def make_plan(
     if size <= 0:
         msg = f"{environment.name or config.name}: the dataset has no rows: nothing to measure"
         raise DataError(msg)
-    problems = list(range(size))
-    if config.shuffle_seed is not None:
-        random.Random(config.shuffle_seed).shuffle(problems)  # noqa: S311 - an order, no secret
-    problems = problems[: config.max_problems]
+    problems = problem_order(size, config.shuffle_seed)[: config.max_problems]
     selected = len(problems)
     if shard is not None:
         start, end = shard_range(selected, *shard)

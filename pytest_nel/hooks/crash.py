@@ -22,14 +22,14 @@ from pytest_nel.engine.past import Mode
 from pytest_nel.hooks.outcome import facts, mark, unscored_text
 from pytest_nel.hooks.state import Run, before_bracket
 from pytest_nel.records.files import planned, read_plan
-from pytest_nel.records.index import (
-    JournalIndex,
-    index_journals,
+from pytest_nel.records.index import JournalIndex, index_journals
+from pytest_nel.records.journal import (
+    SYNC_EVERY,
+    JournalWriter,
     journal_files,
     journal_name,
     turn_of,
 )
-from pytest_nel.records.journal import SYNC_EVERY, JournalWriter
 from pytest_nel.records.record import Scored, Solved, StepRecord
 
 WRITER = "controller"

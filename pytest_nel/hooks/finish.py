@@ -1,7 +1,6 @@
 """The end of a session: engine down, bundles written, checks decided, exit status set."""
 
 import contextlib
-import json
 from collections import Counter
 from importlib.metadata import version
 from typing import Any
@@ -16,7 +15,12 @@ from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
+<<<<<<< HEAD
 from pytest_nel.hooks.state import ERROR_MARK, Run
+=======
+from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
+from pytest_nel.records.conclude import check_id, write_checks
+>>>>>>> main
 from pytest_nel.records.files import Derived, derive, planned
 
 
@@ -28,6 +32,7 @@ class Finish:
         self._failed: Counter[str] = Counter()
         self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
+        self._empty = False  # whether all that was collected is a shard without a problem
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any
@@ -79,6 +84,7 @@ class Finish:
         """Close, derive, decide."""
         run = self._run
         end(run)
+        self._note_empty()
         if run.role == "worker":
             self._hand_over(session)
             return
@@ -87,12 +93,23 @@ class Finish:
         if not session.config.option.collectonly:
             self._derive(session)
         self._tidy()
-        code = self._code(session, int(exitstatus))
+        nothing_to_do = exitstatus == Exit.NOTHING and self._empty
+        code = self._code(session, Exit.GO if nothing_to_do else int(exitstatus))
         if run.derived:
             self._report_checks(session, code)
         session.exitstatus = code
         if run.folder is not None:
             run.folder.release()
+
+    def _note_empty(self) -> None:
+        """With more shards than problems some have nothing to do, and that is no mistake."""
+        run = self._run
+        if run.shard is None or not run.benchmarks:
+            return
+        index, count = run.shard
+        empty = [name for name, bench in run.benchmarks.items() if not bench.plan.problems]
+        run.notes += [f"shard {index}/{count} of {name} is empty" for name in empty]
+        self._empty = len(empty) == len(run.benchmarks)
 
     def _hand_over(self, session: pytest.Session) -> None:
         stop = self._run.stop
@@ -101,12 +118,14 @@ class Finish:
             "stop": None if stop is None else [stop.text, stop.fatal],
             "notes": list(self._run.notes),
             "kept": dict(self._run.kept),
+            "empty": self._empty,
         }
 
     def take_over(self, given: dict[str, Any]) -> None:
         """What a worker handed over when it ended."""
         self._run.notes += [note for note in given["notes"] if note not in self._run.notes]
         self._run.kept.update(given["kept"])
+        self._empty = self._empty or given["empty"]
         if given["stop"] is not None and self._run.stop is None:
             text, fatal = given["stop"]
             self._run.stop = StopReason(text, fatal)
@@ -148,15 +167,35 @@ class Finish:
 
     def _health(self, derived: Derived, session: pytest.Session) -> Check:
         plan = derived.plan
-        check_id = f"{plan['suite']}::{safe_name(plan['benchmark'])}::health"
         limit = plan["config"]["max_unscored"]
+<<<<<<< HEAD
         return health(
             check_id,
+=======
+        nodeid = _nodeid(plan)
+        lost = self._claim(nodeid)
+        check = health(
+            check_id(plan),
+>>>>>>> main
             derived.bundle,
             limit=limit,
             ended=self._ended(session),
             selected=self._run.selected[nodeid_of(plan)],
         )
+<<<<<<< HEAD
+=======
+        if check.status == "passed" and lost + derived.bundle["n_unscored"] > limit:
+            reason = f"{lost} of its attempts ended with the worker that crashed"
+            return Check(check.id, "failed", reason, Exit.INCOMPLETE)
+        return check
+
+    def _claim(self, nodeid: str) -> int:
+        """How many of the crashed items are this benchmark's; those left are ordinary tests."""
+        mine = {one for one in self._crashed if before_bracket(one) == nodeid}
+        self._crashed -= mine
+        self._explained += len(mine)
+        return len(mine)
+>>>>>>> main
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run
@@ -184,10 +223,8 @@ class Finish:
 
     def _report_checks(self, session: pytest.Session, code: int) -> None:
         run = self._run
-        content = {"exit_code": code, "checks": [check.as_json() for check in run.checks]}
-        path = run.directory / "checks.json"
         try:
-            path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            write_checks(run.directory, run.checks, code)
         except OSError as error:
             run.stop = run.stop or _unwritten(error)
         log = _reporters(session.config)

@@ -8,7 +8,8 @@ from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.past import Past
 from pytest_nel.hooks.resume import past_with
 from pytest_nel.hooks.state import Run
-from pytest_nel.records.index import JournalIndex, index_journals, turn_of
+from pytest_nel.records.index import JournalIndex, index_journals
+from pytest_nel.records.journal import turn_of
 
 
 def suspects(run: Run, keys: Sequence[AttemptKey], indexes: Mapping[str, JournalIndex]) -> set[int]:

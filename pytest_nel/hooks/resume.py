@@ -28,7 +28,8 @@ from pytest_nel.records.rundir import (
 
 RESULTS = "eval_results"
 _SHARD_VARIABLES = ("NEL_SHARD_IDX", "NEL_TOTAL_SHARDS")
-_ARRAY_VARIABLES = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN")
+_ARRAY_VARIABLES = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")
+_ARRAY_BOUNDS = ("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX")
 _KEPT_OF_A_PLAN = ("answering", "solver", "model", "versions")
 
 
@@ -67,13 +68,19 @@ def shard_of(config: pytest.Config, options: Options) -> tuple[int, int] | None:
         return _parsed(_SHARD_VARIABLES, first, second)
     if not _says_slurm(config):
         return None
-    index, count, least = (getenv(name) for name in _ARRAY_VARIABLES)
+    index, count = (getenv(name) for name in _ARRAY_VARIABLES)
     if not (index or count):
         return None
-    if least not in {None, "0"}:
-        msg = f"{_ARRAY_VARIABLES[2]}={least}: number the tasks of the array from 0"
-        raise ConfigError(msg)
-    return _parsed(_ARRAY_VARIABLES[:2], index, count)
+    found = _parsed(_ARRAY_VARIABLES, index, count)
+    for name, wanted in zip(_ARRAY_BOUNDS, (0, found[1] - 1), strict=True):
+        given = getenv(name)
+        if given not in {None, str(wanted)}:
+            msg = (
+                f"{name}={given} with {count} tasks: number the tasks of the array from 0, without "
+                f"gaps; to repeat some, set {' and '.join(_SHARD_VARIABLES)}"
+            )
+            raise ConfigError(msg)
+    return found
 
 
 def _parsed(names: tuple[str, ...], index: str | None, count: str | None) -> tuple[int, int]:

@@ -13,14 +13,7 @@ from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.state import BenchmarkRun, Run, before_bracket
 from pytest_nel.records.files import Derived
 from pytest_nel.reports.progress import Flow, Progress, progress_line
-from pytest_nel.reports.summary import (
-    Line,
-    category_line,
-    kept_lines,
-    note_lines,
-    shown_record,
-    summary_lines,
-)
+from pytest_nel.reports.summary import Line, kept_lines, run_lines, shown_record
 
 _TTY_EVERY = 0.2
 _SHOWN_AT_MOST = 50
@@ -158,6 +151,8 @@ class Terminal:
         if not run.derived:
             if run.stop is not None:
                 terminalreporter.write_line(f"nel: {run.stop.text}", red=True)
+            for note in run.notes:
+                terminalreporter.write_line(f"nel: {note}")
             return
         terminalreporter.section("benchmarks")
         for line in self._lines():
@@ -165,20 +160,11 @@ class Terminal:
 
     def _lines(self) -> Iterator[Line]:
         run = self._run
-        bundles = [derived.bundle for derived in run.derived]
         for derived in run.derived:
             yield from self._shown(derived)
-        yield from summary_lines(bundles)
-        yield from kept_lines(run.kept)
-        for note in run.notes:
-            yield Line(note, {"yellow": True})
-        for derived in run.derived[:5]:
-            yield from category_line(derived.bundle)
-        for derived in run.derived:
-            yield from note_lines(derived.bundle, derived.problems)
-        for check in run.checks:
-            if check.status != "passed":
-                yield Line(f"{check.status.upper()} {check.id}: {check.reason}", {"red": True})
+        notes = [*kept_lines(run.kept), *(Line(note, {"yellow": True}) for note in run.notes)]
+        results = [(derived.bundle, derived.problems) for derived in run.derived]
+        yield from run_lines(results, run.checks, notes)
         if run.stop is not None:
             yield Line(f"stopped: {run.stop.text}", {"red": True})
         yield Line(f"results: {shown_path(run.directory, self._config)}")

@@ -62,6 +62,11 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
 
     Every file is written beside its place and moved there whole, in the plan's order, so the
     same records give the same bytes whoever solved them.
+
+    Args:
+        directory: The benchmark's.
+        run: Facts of the run: run_id, timestamp, turns, sdk_version, complete; where they do not
+            say whether it is complete, it is when every planned attempt has a judgement.
     """
     plan = read_plan(directory)
     index = index_journals(directory / "journal")
@@ -73,6 +78,8 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
             tally.add(solved, scored)
             results.write(dumps(result_row(solved, scored)) + "\n")
             trajectories.write(dumps(trajectory_row(solved, scored)) + "\n")
+    missing = len(plan["problems"]) * plan["repeats"] - tally.attempted
+    run = {**run, "complete": run.get("complete", missing == 0)}
     result = bundle(tally, plan, run) | {"n_overtaken": index.overtaken()}
     whole_json(directory / "runtime_stats.json", runtime(tally))
     analysis = directory / "failure_analysis.json"
@@ -85,7 +92,6 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
     for old in directory.glob("eval-*.json"):
         if old.name != name:
             old.unlink()
-    missing = result["n_planned"] - tally.attempted
     return Derived(directory, result, plan, index.problems, missing)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_nel.core.types import JsonObject, Outcome
-from pytest_nel.records.journal import journal_files
+from pytest_nel.records.journal import journal_files, turn_of
 
 _NONE = -1
 _OPEN_AT_ONCE = 32
@@ -154,6 +154,9 @@ class JournalIndex:
     def __contains__(self, key: tuple[int, int]) -> bool:
         return key in self._rows
 
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self._rows)
+
     def known(self, problem_idx: int, repeat: int) -> Known | None:
         """The newest facts of an attempt, or None when nobody began it."""
         row = self._rows.get((problem_idx, repeat))
@@ -217,11 +220,12 @@ class JournalIndex:
             for line_number, line in enumerate(file, start=1):
                 place = Place(number, offset, len(line))
                 offset += len(line)
-                problem = self._note(line, place)
+                problem = self.note(line, place)
                 if problem:
                     self.problems.append(f"{path} line {line_number}: {problem}")
 
-    def _note(self, line: bytes, place: Place) -> str | None:
+    def note(self, line: bytes, place: Place) -> str | None:
+        """Enter a line; what is wrong with it, when it cannot be read."""
         if not line.endswith(b"\n"):
             return "torn last line (its writer died while writing it)" if line.strip() else None
         seal = _SEALED.fullmatch(line, len(line) - _SEAL)
@@ -286,8 +290,7 @@ class JournalIndex:
         if kind == b"started":
             self._begun[row], self._alone[row], self._open[row] = place.file, bool(alone), 1
         elif kind == b"solved":
-            lines = self._again if self._replaces_nothing(row) else self._answers
-            lines.put(row, place, key, whole=whole)
+            self._enter_answer(row, place, key, whole=whole)
         else:
             if self._again.has(row):
                 self._answers.take_from(row, self._again)
@@ -295,8 +298,14 @@ class JournalIndex:
             self._open[row] = 0
             self._outcomes[row] = _CODES[(outcome or b"").decode("ascii")]
 
-    def _replaces_nothing(self, row: int) -> bool:
-        return self._judged.has(row) and self._answers.has(row)
+    def _enter_answer(self, row: int, place: Place, key: int, *, whole: bool) -> None:
+        if self._judged.has(row) and self._answers.has(row):
+            self._again.put(row, place, key, whole=whole)
+            return
+        if self._judged.has(row):  # of an answer whose line was damaged, and not of this one
+            self._judged.starts[row] = _NONE
+            self._outcomes[row] = 0
+        self._answers.put(row, place, key, whole=whole)
 
     def _new(self, attempt: tuple[int, int]) -> int:
         row = self._rows[attempt] = len(self._rows)
@@ -349,6 +358,13 @@ class Reader:
                 os.close(self._open.pop(next(iter(self._open))))
             self._open[number] = os.open(self._paths[number], os.O_RDONLY | os.O_CLOEXEC)
         return self._open[number]
+
+
+def attempt_of(line: bytes) -> tuple[int, int] | None:
+    """Which attempt a journal's line is about; None for others and for what cannot be read."""
+    seen = JournalIndex()
+    seen.note(line, Place(0, 0, len(line)))
+    return next(iter(seen), None)
 
 
 def index_journals(directory: Path, *, before: int | None = None) -> JournalIndex:

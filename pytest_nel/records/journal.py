@@ -162,15 +162,21 @@ def journal_name(writer: str, turn: int) -> str:
 
 def turn_of(path: Path) -> int:
     """The turn in a journal's name."""
+    return writer_and_turn(path)[1]
+
+
+def writer_and_turn(path: Path) -> tuple[str, int]:
+    """What :func:`journal_name` made the name of."""
     found = _FILE.fullmatch(path.stem)
-    return int(found["turn"] or 1) if found else 1
+    return (found["writer"], int(found["turn"] or 1)) if found else (path.stem, 1)
 
 
 def journal_files(directory: Path) -> list[Path]:
     """The journals of a benchmark, in the order in which they count."""
-    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), _natural(path.stem)))
+    return sorted(directory.glob("*.jsonl"), key=lambda path: (turn_of(path), natural(path.stem)))
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts ``shard_10`` after ``shard_9``."""
     parts = re.split(r"(\d+)", name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

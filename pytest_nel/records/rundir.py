@@ -44,6 +44,10 @@ class RunFacts:
     targets: Sequence[str]
     shard: tuple[int, int] | None = None
 
+    def as_text(self) -> str:
+        """What run.json holds."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
     def same_suite(self, other: "RunFacts") -> bool:
         """Whether the other may go on in this one's directory."""
         common = not self.targets or not other.targets or set(self.targets) & set(other.targets)
@@ -75,7 +79,7 @@ class RunDirectory:
         self._hold(alone=True)
         if not os.fstat(self._lock).st_size:  # in place: who waits for the lock has this file open
             self._made = True
-            os.write(self._lock, (json.dumps(asdict(facts), indent=2) + "\n").encode())
+            os.write(self._lock, facts.as_text().encode())
         self._hold(alone=False)
 
     def join(self) -> None:
@@ -117,6 +121,48 @@ class RunDirectory:
             except OSError:  # a file system without locks
                 return
             return
+
+
+def being_written(directory: Path) -> bool:
+    """Whether a run writes there now; never, where the file system has no locks."""
+    with contextlib.suppress(OSError), _undisturbed(directory) as free:
+        return not free
+    return False
+
+
+@contextlib.contextmanager
+def kept_still(directory: Path) -> Iterator[None]:
+    """Let no run write into the directory while the block replaces files there.
+
+    Raises:
+        ConfigError: One does.
+    """
+    with _undisturbed(directory) as free:
+        if not free:
+            msg = f"{directory}: a run is writing there: wait for its end, or end it"
+            raise ConfigError(msg)
+        yield
+
+
+@contextlib.contextmanager
+def _undisturbed(directory: Path) -> Iterator[bool]:
+    """Whether nobody held the directory; nobody else does so during the block."""
+    path = directory / RUN
+    if fcntl is None or not path.is_file():
+        yield True
+        return
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        free = True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            free = False
+        except OSError:  # a file system without locks
+            pass
+        yield free
+    finally:
+        os.close(lock)
 
 
 def read_run(directory: Path) -> RunFacts | None:

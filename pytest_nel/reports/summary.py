@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_nel.core.text import showable
+from pytest_nel.gate.health import Check
 from pytest_nel.records.bundle import headline
 
 _HEADER = (
@@ -27,16 +28,16 @@ class Line(NamedTuple):
     markup: Mapping[str, bool] = {}
 
 
-def summary_lines(bundles: Sequence[Mapping[str, Any]]) -> list[Line]:
+def summary_lines(bundles: Sequence[Mapping[str, Any]], most: int = MAX_ROWS) -> list[Line]:
     """The table of all benchmarks, at most 15 rows, worst news kept."""
-    rows = [_row(bundle) for bundle in bundles[:MAX_ROWS]]
+    rows = [_row(bundle) for bundle in bundles[:most]]
     widths = [max(len(row[i]) for row in [_HEADER, *rows]) for i in range(len(_HEADER))]
     lines = [Line(_join(_HEADER, widths))]
     for bundle, row in zip(bundles, rows, strict=False):
         colour = {"red": True} if bundle["n_unscored"] else {}
         lines.append(Line(_join(row, widths), colour))
-    if len(bundles) > MAX_ROWS:
-        lines.append(Line(f"… and {len(bundles) - MAX_ROWS} more benchmarks, in the run directory"))
+    if len(bundles) > most:
+        lines.append(Line(f"… and {len(bundles) - most} more benchmarks, in the run directory"))
     return lines
 
 
@@ -89,18 +90,45 @@ def kept_lines(kept: Mapping[str, int]) -> list[Line]:
     return [Line(f"of the earlier records: {', '.join(parts)}")] if parts else []
 
 
+def run_lines(
+    results: Sequence[tuple[Mapping[str, Any], Sequence[str]]],
+    checks: Sequence[Check],
+    between: Sequence[Line] = (),
+    most: int = MAX_ROWS,
+) -> list[Line]:
+    """All that is said of bundles at the end.
+
+    Args:
+        results: Each bundle, with the journal lines that could not be read.
+        checks: What was decided.
+        between: What is said after the table.
+        most: How many rows the table may have.
+    """
+    bundles = [bundle for bundle, _ in results]
+    lines = [*summary_lines(bundles, most), *between]
+    for bundle in bundles[:5]:
+        lines += category_line(bundle)
+    for bundle, problems in results:
+        lines += note_lines(bundle, problems)
+    for check in checks:
+        if check.status != "passed":
+            text = f"{check.status.upper()} {check.id}: {check.reason}"
+            lines.append(Line(text, {"red": True}))
+    return lines
+
+
 def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]:
     """What a reader must know about one benchmark's numbers."""
     name = bundle["benchmark"]["name"]
     lines = []
-    if bundle["partial"]:
+    if bundle.get("partial"):
         shard = bundle.get("shard")
         part = f" (shard {shard[0]}/{shard[1]})" if shard else ""
         lines.append(Line(f"{name}: evaluated {bundle['evaluated']}{part}", {"yellow": True}))
-    if again := bundle["n_made_again"]:
+    if again := bundle.get("n_made_again"):
         text = f"{name}: {again:,} were made again because of their outcome: no fair sample"
         lines.append(Line(text, {"yellow": True}))
-    if cached := bundle["n_cached"]:
+    if cached := bundle.get("n_cached"):
         lines.append(Line(f"{name}: {cached:,} answers came from the cache"))
     if overtaken := bundle.get("n_overtaken", 0):
         text = (

@@ -214,3 +214,20 @@ def test_however_records_are_spread_over_turns_the_last_judgement_counts(
         write(folder, journal_name("main", turn), *facts)
 
     assert responses(folder) == [expected[idx] for idx in sorted(expected)]
+
+
+def test_a_judgement_whose_answer_is_damaged_is_not_given_to_another_answer(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, "main.jsonl", solved(0, "right"), (0, scored(1.0)))
+    path.write_bytes(path.read_bytes().replace(b"right", b"wrong"))
+    write(tmp_path, "main.2.jsonl", solved(0, "another"))  # and then it was killed
+
+    index = index_journals(tmp_path)
+    known = index.known(0, 0)
+
+    assert len(index.problems) == 1
+    assert responses(tmp_path) == []
+    assert known is not None
+    assert (known.judgement, known.outcome) == (None, None)
+    assert known.answer is not None

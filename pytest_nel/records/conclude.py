@@ -1,0 +1,132 @@
+"""What a run comes to: bundles, checks and exit status, derived again or as they were written."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.keys import safe_name
+from pytest_nel.core.types import JsonObject
+from pytest_nel.gate.health import Check, health
+from pytest_nel.gate.verdict import Exit, worst
+from pytest_nel.records.files import Derived, derive, planned, whole_json
+from pytest_nel.records.found import facts_of, load_plan
+
+CHECKS = "checks.json"
+_SHOWN = (
+    *("n_planned", "n_attempted", "n_scored"),
+    *("n_wrong", "n_unparsed", "n_unscored", "n_truncated"),
+)
+"""What a bundle must say to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """A run that is over, or as much of it as there is.
+
+    Attributes:
+        directory: The run's.
+        derived: Its benchmarks, in the order of their names.
+        checks: One per benchmark.
+        code: The exit status.
+    """
+
+    directory: Path
+    derived: Sequence[Derived]
+    checks: Sequence[Check]
+    code: int
+
+
+def check_id(plan: Mapping[str, Any]) -> str:
+    """``<suite>::<benchmark>::health``."""
+    suite = plan.get("suite")
+    return "::".join([*([suite] if suite else []), safe_name(plan["benchmark"]), "health"])
+
+
+def write_checks(run_dir: Path, checks: Sequence[Check], code: int) -> None:
+    """Write checks.json, whole or not at all."""
+    content = {"exit_code": code, "checks": [check.as_json() for check in checks]}
+    whole_json(run_dir / CHECKS, content)
+
+
+def rebuild(run_dir: Path) -> Concluded:
+    """Derive every file of a run from its journals, as it would have done at its end.
+
+    It is complete when every planned attempt has a judgement: what ``-k`` left out counts as
+    missing. The caller sees to it that nobody writes there.
+
+    Raises:
+        ConfigError: run.json or a plan cannot be understood.
+        OSError: Something cannot be read or written.
+    """
+    plans = {directory: load_plan(directory) for directory in planned(run_dir)}
+    facts = facts_of(run_dir) | {"sdk_version": version("pytest-nel")}
+    found = _concluded(run_dir, [derive(directory, facts) for directory in plans])
+    write_checks(run_dir, found.checks, found.code)
+    return found
+
+
+def stored(run_dir: Path) -> Concluded:
+    """What a run has written at its end; nothing is touched.
+
+    Raises:
+        ConfigError: There is no bundle, one cannot be read, or one is older than the run's
+            last turn.
+    """
+    derived = []
+    for directory in planned(run_dir):
+        plan = load_plan(directory)
+        bundle = _bundle(directory)
+        if plan.get("turn", 1) > bundle.get("turns", 1):
+            msg = f"{directory}: its bundle is older than its records{_remedy(run_dir)}"
+            raise ConfigError(msg)
+        missing = bundle["n_planned"] - bundle["n_attempted"]
+        derived.append(Derived(directory, bundle, plan, [], missing))
+    return _concluded(run_dir, derived)
+
+
+def _bundle(directory: Path) -> JsonObject:
+    found = sorted(directory.glob("eval-*.json"))
+    if len(found) != 1:
+        what = "no bundle" if not found else f"{len(found)} bundles"
+        msg = f"{directory} has {what}{_remedy(directory.parent)}"
+        raise ConfigError(msg)
+    try:
+        bundle: JsonObject = json.loads(found[0].read_text(encoding="utf-8"))
+        _ = ([bundle[name] for name in _SHOWN], bundle["benchmark"]["scores"]["mean_reward"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        msg = f"{found[0]}: cannot be read ({said}){_remedy(directory.parent)}"
+        raise ConfigError(msg) from error
+    return bundle
+
+
+def _remedy(run_dir: Path) -> str:
+    return f": nel eval report --rebuild {run_dir} makes it from the journals"
+
+
+def _concluded(run_dir: Path, derived: Sequence[Derived]) -> Concluded:
+    checks = [_check(one) for one in derived]
+    codes = {int(check.code) for check in checks}
+    if any(_fails_strictly(one) for one in derived):
+        codes.add(Exit.NO_GO)
+    return Concluded(run_dir, derived, checks, worst(codes))
+
+
+def _check(derived: Derived) -> Check:
+    plan = derived.plan
+    limit = int(plan["config"].get("max_unscored", 0))
+    planned_attempts = derived.bundle["n_planned"]
+    return health(
+        check_id(plan), derived.bundle, limit=limit, ended=True, selected=planned_attempts
+    )
+
+
+def _fails_strictly(derived: Derived) -> bool:
+    """As items of a strict benchmark fail in a run."""
+    bundle = derived.bundle
+    missed = bundle["n_wrong"] + bundle["n_unparsed"]
+    return bool(derived.plan["config"].get("strict")) and missed > 0
