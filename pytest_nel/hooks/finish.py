@@ -8,19 +8,14 @@ from typing import Any
 import pytest
 
 from pytest_nel.core.errors import NelError
-from pytest_nel.core.keys import safe_name
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.gate.health import Check, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
-<<<<<<< HEAD
 from pytest_nel.hooks.state import ERROR_MARK, Run
-=======
-from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.conclude import check_id, write_checks
->>>>>>> main
 from pytest_nel.records.files import Derived, derive, planned
 
 
@@ -168,34 +163,13 @@ class Finish:
     def _health(self, derived: Derived, session: pytest.Session) -> Check:
         plan = derived.plan
         limit = plan["config"]["max_unscored"]
-<<<<<<< HEAD
         return health(
-            check_id,
-=======
-        nodeid = _nodeid(plan)
-        lost = self._claim(nodeid)
-        check = health(
             check_id(plan),
->>>>>>> main
             derived.bundle,
             limit=limit,
             ended=self._ended(session),
             selected=self._run.selected[nodeid_of(plan)],
         )
-<<<<<<< HEAD
-=======
-        if check.status == "passed" and lost + derived.bundle["n_unscored"] > limit:
-            reason = f"{lost} of its attempts ended with the worker that crashed"
-            return Check(check.id, "failed", reason, Exit.INCOMPLETE)
-        return check
-
-    def _claim(self, nodeid: str) -> int:
-        """How many of the crashed items are this benchmark's; those left are ordinary tests."""
-        mine = {one for one in self._crashed if before_bracket(one) == nodeid}
-        self._crashed -= mine
-        self._explained += len(mine)
-        return len(mine)
->>>>>>> main
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run

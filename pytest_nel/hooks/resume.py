@@ -16,6 +16,7 @@ from pytest_nel.hooks.models import suite_args
 from pytest_nel.hooks.options import Options, shard
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.index import JournalIndex, index_journals
+from pytest_nel.records.journal import journal_files, turn_of
 from pytest_nel.records.rundir import (
     RunDirectory,
     RunFacts,
@@ -249,5 +250,8 @@ def earlier_index(run: Run, name: str) -> JournalIndex:
     if not run.inherits:
         return index_of(run, name)
     if name not in run.earlier:
-        run.earlier[name] = index_journals(run.directory / name / "journal", before=run.turn)
+        index = run.earlier[name] = JournalIndex()
+        for path in journal_files(run.directory / name / "journal"):
+            if turn_of(path) < run.turn:
+                index.scan(path)
     return run.earlier[name]

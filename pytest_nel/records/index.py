@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_nel.core.types import JsonObject, Outcome
-from pytest_nel.records.journal import journal_files, turn_of
+from pytest_nel.records.journal import journal_files
 
 _NONE = -1
 _OPEN_AT_ONCE = 32
@@ -367,8 +367,8 @@ def attempt_of(line: bytes) -> tuple[int, int] | None:
     return next(iter(seen), None)
 
 
-def index_journals(directory: Path, *, before: int | None = None) -> JournalIndex:
-    """Scan ``directory/*.jsonl`` once; with ``before`` only what lower turns have written.
+def index_journals(directory: Path) -> JournalIndex:
+    """Scan ``directory/*.jsonl`` once.
 
     A torn last line (the writer died in the middle) and a damaged line are reported in
     ``problems`` and skipped; nothing else is lost. Files count in the order of their turns
@@ -376,8 +376,7 @@ def index_journals(directory: Path, *, before: int | None = None) -> JournalInde
     """
     index = JournalIndex()
     for path in journal_files(directory):
-        if before is None or turn_of(path) < before:
-            index.scan(path)
+        index.scan(path)
     return index
 
 
