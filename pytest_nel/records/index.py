@@ -143,8 +143,7 @@ class JournalIndex:
         self._rows: dict[tuple[int, int], int] = {}
         self._sealed = False  # the file that is read has lines with checksums
         self._begun = array("h")  # the file whose writer began it last
-        self._open = bytearray()  # 1 from its beginning until it is judged
-        self._alone = bytearray()
+        self._open, self._alone = bytearray(), bytearray()  # open: begun and not judged since
         self._outcomes = bytearray()
         self._answers, self._again, self._judged = _Lines(), _Lines(), _Lines()
 
