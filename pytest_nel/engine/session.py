@@ -156,8 +156,12 @@ class Engine:
 
         Returns:
             The position of the first of them.
+
+        Raises:
+            RunStopped: It could not be started.
+            JournalError: The disk does not take what is written.
         """
-        assert self._ahead is not None
+        ahead = self._started()
         self.writing = replace(self.writing, turn=turn)
         for name, runner in self._runners.items():
             self._ended.append(runner.journal)  # what the loop writes just now still goes there
@@ -167,7 +171,7 @@ class Engine:
                 runner.taken_over = (mine, pasts[name])
         for journal in self._ended:
             journal.flush()
-        return self._ahead.extend(keys, alone)
+        return ahead.extend(keys, alone)
 
     def divide(
         self, share: tuple[int, int], at_once: Mapping[str, int], *, limit: int, window: int
@@ -196,10 +200,7 @@ class Engine:
         Raises:
             RunStopped: The run ended before that attempt was done.
         """
-        ahead = self._ahead
-        if ahead is None:
-            msg = "the engine has not been started"
-            raise RunStopped(msg)
+        ahead = self._started()
         self._heed_guard()
         pending = ahead.result(position, lambda: self._wait(tick))
         runner = self._runners[_key(pending).benchmark]
@@ -213,6 +214,12 @@ class Engine:
             ahead.release()
             self._heed_guard()
         return record
+
+    def _started(self) -> LookAhead[AttemptKey, Pending]:
+        if self._ahead is None:
+            msg = "the engine has not been started"
+            raise RunStopped(msg)
+        return self._ahead
 
     def _wait(self, tick: Callable[[], None] | None) -> None:
         """While one attempt is awaited, others are written."""
