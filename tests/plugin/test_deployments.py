@@ -210,7 +210,8 @@ def test_a_server_survives_the_worker_that_dies(served: Nel) -> None:
 
     assert "the process that judged this answer died (SIGKILL)" in ended.out
     results = (served.folder / "run" / "sums" / "results.jsonl").read_text()
-    assert results.count("\n") == 39
+    assert results.count("\n") == 40
+    assert results.count('"outcome":"unscored"') == 1
     assert log(served).count("started") == 1
     assert gone(named(served))
 

@@ -87,18 +87,18 @@ def test_a_benchmark_with_a_lower_limit_keeps_it_afterwards(nel: Nel) -> None:
 
 
 def test_a_worker_that_has_only_its_last_item_left_takes_over(nel: Nel) -> None:
-    deadly_solver(nel, 60, delay=1.0, of_odd=0.0)
+    deadly_solver(nel, 24, delay=0.8, of_odd=0.0)
     process = nel.start("bench_sums.py", *GONE, "-n2", "--nel-max-concurrent", "4")
-    wait_until(lambda: sum(line["file"] == "gw1.jsonl" for line in lines(nel, "scored")) >= 29)
+    wait_until(lambda: sum(line["file"] == "gw1.jsonl" for line in lines(nel, "scored")) >= 11)
     time.sleep(0.5)
 
     kill_worker(process)
 
     ended = ended_of(nel, process)
     assert ended.code in {0, 1}, ended.text
-    assert ended.bundle()["n_attempted"] == 60
+    assert ended.bundle()["n_attempted"] == 24
     assert ended.bundle()["n_unscored"] == 0
-    assert set(asked(nel)) == {(idx, 0) for idx in range(60)}
+    assert set(asked(nel)) == {(idx, 0) for idx in range(24)}
     assert max(asked(nel).values()) <= 2
 
 
