@@ -36,6 +36,15 @@ class _Early:
             warnings.filterwarnings("ignore", about, pytest.PytestDeprecationWarning)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Refuse what must be refused before pytest is configured."""
+    if config.getoption("looponfail", default=False) and asked_for(config):
+        from pytest_nel.hooks.refuse import refuse_loop  # noqa: PLC0415 - only in a nel run
+
+        refuse_loop(config)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Make this a measuring run when the command line says so."""

@@ -6,7 +6,7 @@ result, so it never stalls a request in flight, and a debugger or Ctrl-C reaches
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -63,6 +63,7 @@ class AttemptRunner:
         guard: Told about every attempt.
         identity: Makes the keys; None for a benchmark that is measured once and never resumed.
         past: What earlier processes have written; None when there is nothing.
+        taken_over: Attempts of a process that has died, and what is written about them.
         cache: Answers of other runs, or None.
         shares: Whether repeats may share an answer of the cache.
         sleep: Waits before an attempt is made again.
@@ -76,6 +77,7 @@ class AttemptRunner:
     past: Past | None = None
     cache: CachedAnswers | None = None
     shares: bool = False
+    taken_over: tuple[Collection[AttemptKey], Past] | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def attempt(self, key: AttemptKey, *, alone: bool = False) -> Pending:
@@ -84,7 +86,8 @@ class AttemptRunner:
         Raises:
             NoAnswer: Re-scoring, and nobody has answered this.
         """
-        known = self.past is not None and key in self.past
+        past = self._past(key)
+        known = past is not None and key in past
         if not known:
             self._begin(key, alone=alone)
         solved = Solved(key, str(key.problem_idx), started=time.time())
@@ -92,7 +95,7 @@ class AttemptRunner:
         if known:
             kept = self._look(solved) if seed is not None else None
             if kept is not None:
-                return await self._kept(kept)
+                return await self._kept(kept, alone=alone)
             self._begin(key, alone=alone)
         if seed is not None:
             await self._answer(seed, solved)
@@ -111,15 +114,22 @@ class AttemptRunner:
         if isinstance(pending, StepRecord):
             return pending
         if isinstance(pending, Kept):
-            assert self.past is not None
+            past = self._past(pending.key)
+            assert past is not None
             if pending.judgement is not None:
-                return self.past.record(pending)
+                return past.record(pending)
             pending = self._stored(pending)
         scored = without_scorer(pending, self.plan.environment.pass_at)
         return self._keep(pending, scored or self._judge_now(pending))
 
+    def _past(self, key: AttemptKey) -> Past | None:
+        if self.taken_over is not None and key in self.taken_over[0]:
+            return self.taken_over[1]
+        return self.past
+
     def _begin(self, key: AttemptKey, *, alone: bool) -> None:
-        if self.past is not None and self.past.mode is Mode.RESCORE:
+        past = self._past(key)
+        if past is not None and past.mode is Mode.RESCORE:
             msg = "no answer is stored"
             raise NoAnswer(msg)
         self.journal.started(key, alone=alone)
@@ -152,12 +162,16 @@ class AttemptRunner:
         return record
 
     def _look(self, solved: Solved) -> Kept | None:
-        assert self.past is not None
-        return self.past.look(solved, self._score_key(solved))
+        past = self._past(solved.key)
+        assert past is not None
+        return past.look(solved, self._score_key(solved))
 
-    async def _kept(self, kept: Kept) -> Pending:
+    async def _kept(self, kept: Kept, *, alone: bool) -> Pending:
         """What is judged on the loop is judged here; the rest is read by whoever asks for it."""
-        if kept.judgement is not None or self.plan.environment.judges_now:
+        here = not self.plan.environment.judges_now
+        if kept.judgement is None and (here or alone):
+            self.journal.started(kept.key, alone=alone)  # should this process die of judging it
+        if kept.judgement is not None or not here:
             return kept
         try:
             solved = await asyncio.to_thread(self._stored, kept)
@@ -167,9 +181,11 @@ class AttemptRunner:
 
     def _stored(self, kept: Kept) -> Solved:
         """A stored answer, ready to be judged; reads the disk."""
-        assert self.past is not None
-        solved, changed = self.past.answer(kept)
-        if self.past.mode is Mode.RESCORE and not self._same_question(solved, kept):
+        past = self._past(kept.key)
+        assert past is not None
+        solved, changed = past.answer(kept)
+        asked_now = same_question(solved, kept.fresh, reads_row=past.reads_row)
+        if past.mode is Mode.RESCORE and not asked_now:
             msg = "the stored answer was given to another prompt"
             raise NoAnswer(msg)
         if changed:
@@ -184,10 +200,6 @@ class AttemptRunner:
     def _verify_failed(self, solved: Solved, error: BaseException) -> ScorerError:
         name = self.plan.environment.name
         return ScorerError(f"{name} problem {solved.key.problem_idx}: verify failed: {says(error)}")
-
-    def _same_question(self, stored: Solved, kept: Kept) -> bool:
-        assert self.past is not None
-        return same_question(stored, kept.fresh, reads_row=self.past.reads_row)
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
         scored = replace(scored, score_key=self._score_key(solved))

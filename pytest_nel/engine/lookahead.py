@@ -142,9 +142,15 @@ class LookAhead(Generic[K, T]):
         self._restaff()
         return first
 
-    def set_limit(self, limit: int) -> None:
-        """Let ``limit`` attempts, at least one, run at once; what runs already is left to end."""
+    def set_limit(self, limit: int, window: int | None = None) -> None:
+        """Let ``limit`` attempts, at least one, run at once; what runs already is left to end.
+
+        Args:
+            limit: As for the constructor.
+            window: As for the constructor; None leaves it as it is.
+        """
         self._limit = max(limit, 1)
+        self._window = self._window if window is None else max(window, 1)
         self._restaff()
 
     def stop(self, reason: str) -> None:

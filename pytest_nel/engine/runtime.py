@@ -1,7 +1,7 @@
 """The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
+from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -50,6 +51,7 @@ class Parts:
         self._running: list[Service] = []
         self._clients: dict[str, ModelClient] = {}
         self._wanted: dict[str, int] = {}
+        self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
         self.troubles: list[str] = []
 
@@ -87,9 +89,26 @@ class Parts:
             limit = self._wanted.get(name, DEFAULT_CONCURRENT)
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
-            share = share_of(limit, *self._share)
-            self._clients[name] = ModelClient(replace(endpoint, max_concurrent=share))
+            self._limits[name] = limit
+            self._clients[name] = ModelClient(
+                replace(endpoint, max_concurrent=limit),  # connections: the share may grow to it
+                limiter=AdaptiveLimiter(share_of(limit, *self._share)),
+            )
         return self._clients[name]
+
+    def allowed(self, name: str) -> int:
+        """Requests that this process may have in flight at a service whose client is made."""
+        return share_of(self._limits[name], *self._share)
+
+    def divide(self, index: int, count: int) -> Iterator[tuple[ModelClient, int]]:
+        """Be process ``index`` of ``count`` from now on.
+
+        Yields:
+            Each client and what it may have in flight now; to be set on its loop.
+        """
+        self._share = (index, count)
+        for name, client in self._clients.items():
+            yield client, self.allowed(name)
 
     @property
     def clients(self) -> Iterable[ModelClient]:

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,7 @@ class Engine:
         self._at_once: dict[str, int] = {}
         self._prepared: list[EvalEnvironment] = []
         self._rooms: dict[str, asyncio.Semaphore] = {}
+        self._ended: list[JournalWriter] = []  # journals of turns before this process's last
         self._ahead: LookAhead[AttemptKey, Pending] | None = None
         self._told: str | None = None
 
@@ -138,13 +139,70 @@ class Engine:
             window: Attempts that may be begun and not yet asked for.
             alone: Positions of suspects: a process died while they were made.
         """
-        self._rooms = {
-            name: asyncio.Semaphore(room) for name, room in self._at_once.items() if room < limit
-        }
+        if len(self._at_once) > 1 or any(room < limit for room in self._at_once.values()):
+            self._rooms = {name: asyncio.Semaphore(room) for name, room in self._at_once.items()}
         self._ahead = LookAhead(order, self._attempt, limit=limit, window=window, alone=alone)
         if self._told is not None:
             self._ahead.stop(self._told)
         self.loop.call(self._ahead.open())
+
+    def take_over(
+        self,
+        keys: Sequence[AttemptKey],
+        *,
+        turn: int,
+        pasts: Mapping[str, Past],
+        alone: Collection[int] = frozenset(),
+    ) -> int:
+        """Make the attempts of a process that has died, after all that were asked for so far.
+
+        May be called once, after :meth:`start`, by the thread that asks.
+
+        Args:
+            keys: Its attempts that are left, in the order in which they will be asked for.
+            turn: What is written from now on counts after all of a lower turn.
+            pasts: What is written about each benchmark by now.
+            alone: Indices into ``keys`` of the suspects.
+
+        Returns:
+            The position of the first of them.
+
+        Raises:
+            RunStopped: It could not be started.
+            JournalError: The disk does not take what is written.
+        """
+        ahead = self._started()
+        self.writing = replace(self.writing, turn=turn)
+        for name, runner in self._runners.items():
+            self._ended.append(runner.journal)  # what the loop writes just now still goes there
+            runner.journal = self.writing.open(self._run_dir / name, name)
+            if name in pasts:
+                mine = frozenset(key for key in keys if key.benchmark == name)
+                runner.taken_over = (mine, pasts[name])
+        for journal in self._ended:
+            journal.flush()
+        return ahead.extend(keys, alone)
+
+    def divide(
+        self, share: tuple[int, int], at_once: Mapping[str, int], *, limit: int, window: int
+    ) -> None:
+        """Use more of the limits that several processes divide: fewer of them are left.
+
+        Args:
+            share: (index, count) of the processes that there are now.
+            at_once: As :attr:`How.at_once`, by benchmark.
+            limit: As for :meth:`start`.
+            window: As for :meth:`start`.
+        """
+        loop = self.loop.start()
+        for client, room in self.parts.divide(*share):
+            loop.call_soon_threadsafe(client.limiter.set_ceiling, room)
+        for name, semaphore in self._rooms.items():
+            for _ in range(at_once[name] - self._at_once[name]):
+                loop.call_soon_threadsafe(semaphore.release)
+        self._at_once.update(at_once)
+        if self._ahead is not None:
+            self._ahead.set_limit(limit, window)
 
     def result(self, position: int, tick: Callable[[], None] | None = None) -> StepRecord:
         """The record of the attempt at ``position`` of the order; judged here if need be.
@@ -152,10 +210,7 @@ class Engine:
         Raises:
             RunStopped: The run ended before that attempt was done.
         """
-        ahead = self._ahead
-        if ahead is None:
-            msg = "the engine has not been started"
-            raise RunStopped(msg)
+        ahead = self._started()
         self._heed_guard()
         pending = ahead.result(position, lambda: self._wait(tick))
         runner = self._runners[_key(pending).benchmark]
@@ -170,11 +225,17 @@ class Engine:
             self._heed_guard()
         return record
 
+    def _started(self) -> LookAhead[AttemptKey, Pending]:
+        if self._ahead is None:
+            msg = "the engine has not been started"
+            raise RunStopped(msg)
+        return self._ahead
+
     def _wait(self, tick: Callable[[], None] | None) -> None:
         """While one attempt is awaited, others are written."""
-        for runner in self._runners.values():
+        for journal in self._journals():
             try:
-                runner.journal.sync()
+                journal.sync()
             except JournalError as error:
                 self.guard.give_up(str(error))
         if tick is not None:
@@ -203,9 +264,8 @@ class Engine:
     def kept(self) -> Counter[str]:
         """What became of attempts that an earlier process had begun."""
         total: Counter[str] = Counter()
-        for runner in self._runners.values():
-            if runner.past is not None:
-                total += runner.past.counts
+        for past in self._pasts():
+            total += past.counts
         return total
 
     @property
@@ -226,14 +286,26 @@ class Engine:
                     self.loop.call(self._close_async(), timeout=10)
                 self.loop.close()
         finally:
-            for runner in self._runners.values():
+            for journal in self._journals():
                 try:
-                    runner.journal.close()
+                    journal.close()
                 except JournalError as error:
                     self.guard.give_up(str(error))
-                if runner.past is not None:
-                    runner.past.close()
+            for past in self._pasts():
+                past.close()
             self.parts.stop_services()
+
+    def _journals(self) -> Iterator[JournalWriter]:
+        yield from self._ended
+        for runner in self._runners.values():
+            yield runner.journal
+
+    def _pasts(self) -> Iterator[Past]:
+        for runner in self._runners.values():
+            if runner.past is not None:
+                yield runner.past
+            if runner.taken_over is not None:
+                yield runner.taken_over[1]
 
     async def _close_async(self) -> None:
         if self._ahead is not None:

@@ -1,7 +1,5 @@
 """Starts the engine with the first item of a session and ends it with the session."""
 
-import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,19 +13,19 @@ from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode
-from pytest_nel.engine.runtime import share_of
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
 from pytest_nel.hooks.cache import cache_of
+from pytest_nel.hooks.inherit import suspects
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
-from pytest_nel.hooks.resume import past_of, settle, take
+from pytest_nel.hooks.resume import index_of, past_of, settle, take
 from pytest_nel.hooks.services import parts_of
+from pytest_nel.hooks.sharing import heed, limits, rooms, told_to_stop
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.journal import SYNC_EVERY
 
 NOT_BEGUN = "nothing was measured"
-TOLD = "the session was stopped"
 _AS_WRITTEN = ("name", "solver", "params")  # their values may come from the environment
 _CARRIER = "nel_solver of a benchmark"
 
@@ -36,9 +34,9 @@ def begin(run: Run, item: pytest.Item) -> None:
     """Start everything, once; called in the set-up of the first item."""
     if run.engine is not None:
         return
-    if told_to_stop(run):
+    if (told := told_to_stop(run)) is not None:
         item.session.shouldstop = item.session.shouldstop or NOT_BEGUN
-        pytest.skip(f"not run: {run.stop.text if run.stop else TOLD}")
+        pytest.skip(f"not run: {told}")
     try:
         _begin(run, item)
     except (JournalError, OSError) as error:  # a full disk: with room the same line will do
@@ -61,7 +59,7 @@ def begin(run: Run, item: pytest.Item) -> None:
 
 
 def _begin(run: Run, item: pytest.Item) -> None:
-    benches = [run.benchmarks[name] for name in dict.fromkeys(key.benchmark for key in run.order)]
+    benches = [run.benchmarks[name] for name in run.names]
     parts = parts_of(run)
     engine = run.engine = Engine(
         run.directory,
@@ -76,15 +74,22 @@ def _begin(run: Run, item: pytest.Item) -> None:
     identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
     for bench, identity in zip(benches, identities, strict=True):
         settle(run, bench, _plan_json(bench, identity), identity)
-    most = 1
+    room = rooms(run, benches)
     for bench, solver, identity in zip(benches, solvers, identities, strict=True):
-        room = at_once(run, bench, solver) if asks else 1
-        engine.add(bench.plan, solver, _how(run, bench, identity, room))
-        most = max(most, room)
-    limit, window = limits(run, benches, most)
-    if told_to_stop(run):  # while all this was made ready
-        engine.stop(run.stop.text if run.stop else TOLD)
-    engine.start(run.order, limit=limit, window=window)
+        engine.add(bench.plan, solver, _how(run, bench, identity, room[bench.plan.id]))
+    limit, window = limits(run, benches, max(room.values()))
+    if (told := told_to_stop(run)) is not None:  # while all this was made ready
+        engine.stop(told)
+    engine.start(run.order, limit=limit, window=window, alone=_suspects(run, benches))
+
+
+def _suspects(run: Run, benches: Sequence[BenchmarkRun]) -> set[int]:
+    """Positions of the attempts that may have killed the worker which this one replaces."""
+    if not run.inherits or run.worker is None:
+        return set()
+    indexes = {bench.plan.id: index_of(run, bench.plan.id) for bench in benches}
+    found = suspects(run, run.order, indexes)
+    return found if run.worker.waited is None else {*found, run.worker.waited}
 
 
 def _answering(run: Run, benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Solver]:
@@ -171,6 +176,7 @@ def _brought(run: Run, bench: BenchmarkRun) -> None:
             "would not see it: set it there, or measure that benchmark in a run of its own"
         )
         raise ConfigError(msg)
+    bench.brought = True
     bench.written = {**bench.written, "solver": {"type": FIXTURE}}
 
 
@@ -233,54 +239,9 @@ def _wants_a_solver(nel_solver: Solver) -> None:
     """The signature through which pytest finds the fixture that holds here."""
 
 
-def _share(run: Run) -> tuple[int, int]:
-    return (run.worker.shard, run.worker.shards) if run.worker else (0, 1)
-
-
-def at_once(run: Run, bench: BenchmarkRun, solver: Solver) -> int:
-    """How many attempts of a benchmark may run at once in this process.
-
-    Twice what the client of its service sends at once: an attempt that waits before a retry must
-    not keep a request from being sent, and more would only queue for the client while the
-    benchmark's ``timeout`` runs. Where the client does not hold C by itself (another benchmark
-    wants more of it, or a fixture brings the solver), the attempts themselves are held to C.
-    """
-    share = share_of(bench.plan.config.max_concurrent, *_share(run))
-    if solver is not run.solvers or bench.service is None or run.parts is None:
-        return share
-    ceiling = run.parts.client(bench.service).limiter.ceiling
-    return share if share < ceiling else 2 * ceiling
-
-
-def limits(run: Run, benches: Sequence[BenchmarkRun], most: int) -> tuple[int, int]:
-    """(attempts at once, window) of this process; ``most`` is the largest :func:`at_once`."""
-    index, shards = _share(run)
-    stops_early = bool(run.config.getoption("maxfail")) or bool(
-        run.config.getoption("stepwise", default=False)
-    )
-    wanted = [bench.plan.config.window for bench in benches]
-    if stops_early and not any(wanted):
-        window = max(share_of(bench.plan.config.max_concurrent, index, shards) for bench in benches)
-    else:
-        window = max(math.ceil(bench.plan.window / shards) for bench in benches)
-    return min(most, max(window, 1)), window
-
-
-def told_to_stop(run: Run) -> bool:
-    """Whether this process is to stop; a worker looks for the controller's word now and then."""
-    if run.stop is not None or run.worker is None:
-        return run.stop is not None
-    now = time.monotonic()
-    if now < run.next_look:
-        return False
-    run.next_look = now + 0.25
-    return run.stop_file.exists()
-
-
-def tick(run: Run) -> None:
-    """Called while an item waits: the progress line moves on, a worker hears of a stop."""
-    if run.worker is not None and run.engine is not None and told_to_stop(run):
-        run.engine.stop(TOLD)
+def tick(run: Run, session: pytest.Session) -> None:
+    """Called while an item waits: the progress line moves on, a worker hears its controller."""
+    heed(run, session)
     for call in run.on_tick:
         call()
 

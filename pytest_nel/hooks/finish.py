@@ -2,20 +2,19 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import pytest
 
 from pytest_nel.core.errors import NelError
-from pytest_nel.core.keys import safe_name
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.gate.health import Check, health
 from pytest_nel.gate.verdict import Exit, worst
+from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
-from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
+from pytest_nel.hooks.state import ERROR_MARK, Run
 from pytest_nel.records.conclude import check_id, write_checks
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.plans import planned
@@ -27,7 +26,6 @@ class Finish:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._failed: Counter[str] = Counter()
-        self._crashed: set[str] = set()
         self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
         self._empty = False  # whether all that was collected is a shard without a problem
@@ -55,10 +53,8 @@ class Finish:
         nel = getattr(report, "nel", None)
         if nel is not None and "check" in nel:
             return
-        if str(report.when) == "???":  # xdist's report of a worker that died
-            self._seen += 1
-            self._crashed.add(report.nodeid)
-            return
+        if str(report.when) == "???" or (nel is not None and "crashed" in nel):
+            self._seen += 1  # xdist's report of a worker that died: nothing else follows
         if not report.failed or hasattr(report, "wasxfail"):
             return
         if nel is None:
@@ -168,31 +164,18 @@ class Finish:
     def _health(self, derived: Derived, session: pytest.Session) -> Check:
         plan = derived.plan
         limit = plan["config"]["max_unscored"]
-        nodeid = _nodeid(plan)
-        lost = self._claim(nodeid)
-        check = health(
+        return health(
             check_id(plan),
             derived.bundle,
             limit=limit,
             ended=self._ended(session),
-            selected=self._run.selected[nodeid] - lost,
+            selected=self._run.selected[nodeid_of(plan)],
         )
-        if check.status == "passed" and lost + derived.bundle["n_unscored"] > limit:
-            reason = f"{lost} of its attempts ended with the worker that crashed"
-            return Check(check.id, "failed", reason, Exit.INCOMPLETE)
-        return check
-
-    def _claim(self, nodeid: str) -> int:
-        """How many of the crashed items are this benchmark's; those left are ordinary tests."""
-        mine = {one for one in self._crashed if before_bracket(one) == nodeid}
-        self._crashed -= mine
-        self._explained += len(mine)
-        return len(mine)
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run
         codes = {int(check.code) for check in run.checks}
-        if self._failed["ordinary"] or self._failed["strict"] or self._crashed:
+        if self._failed["ordinary"] or self._failed["strict"]:
             codes.add(Exit.NO_GO)
         if session.testsfailed > self._explained:  # another plugin counts failures of its own
             codes.add(Exit.NO_GO)
@@ -222,13 +205,6 @@ class Finish:
         log = _reporters(session.config)
         for check in run.checks:
             log(report=_check_report(check))
-
-
-def _nodeid(plan: Mapping[str, Any]) -> str:
-    """The benchmark's node id, as its items begin."""
-    in_suite = plan["suite"].endswith(".nel.yaml")
-    name = safe_name(plan["benchmark"] if in_suite else plan["environment"])
-    return f"{plan['suite']}::{name}"
 
 
 def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller

@@ -7,7 +7,8 @@ import pytest
 from pytest_nel.core.errors import NoAnswer, RunStopped
 from pytest_nel.core.keys import item_name
 from pytest_nel.core.types import AttemptKey
-from pytest_nel.hooks.engine import TOLD, begin, tick, told_to_stop
+from pytest_nel.hooks.engine import begin, tick
+from pytest_nel.hooks.sharing import heed, told_to_stop
 from pytest_nel.hooks.state import BenchmarkRun, run_key
 from pytest_nel.records.record import StepRecord
 
@@ -52,7 +53,10 @@ class AttemptItem(pytest.Item):
     def setup(self) -> None:
         """Start the engine with the first item of the session."""
         if not self.config.getoption("setuponly", default=False):  # nothing will be asked for
-            begin(self.config.stash[run_key], self)
+            run = self.config.stash[run_key]
+            if run.engine is None:
+                heed(run, self.session, now=True)
+            begin(run, self)
 
     def runtest(self) -> None:
         """Take this attempt's record, waiting for it if need be."""
@@ -73,11 +77,15 @@ def fetch(item: AttemptItem) -> StepRecord:
         return item.record
     run = item.config.stash[run_key]
     assert run.engine is not None
-    if told_to_stop(run):
+    heed(run, item.session, now=item.position == UNSET)
+    if (told := told_to_stop(run)) is not None:
         item.session.shouldstop = item.session.shouldstop or "told to stop"
-        run.engine.stop(run.stop.text if run.stop else TOLD)
+        run.engine.stop(told)
+    if item.position == UNSET:
+        msg = "its worker died, and nobody said that it is to be made here"
+        raise RunStopped(msg)
     try:
-        item.record = run.engine.result(item.position, lambda: tick(run))
+        item.record = run.engine.result(item.position, lambda: tick(run, item.session))
     finally:  # the engine may have given up while this item waited
         reason = run.engine.stop_reason
         if reason is not None and run.stop is None:

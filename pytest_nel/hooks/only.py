@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_nel.hooks.item import AttemptItem
-from pytest_nel.hooks.resume import index_of
+from pytest_nel.hooks.resume import earlier_index
 from pytest_nel.hooks.state import Run
 
 
@@ -29,5 +29,6 @@ class Only:
     def _wanted(self, item: pytest.Item) -> bool:
         if not isinstance(item, AttemptItem):
             return True
-        known = index_of(self._run, item.key.benchmark).known(item.key.problem_idx, item.key.repeat)
+        index = earlier_index(self._run, item.key.benchmark)
+        known = index.known(item.key.problem_idx, item.key.repeat)
         return known is not None and known.outcome == self._run.options.given["only"]

@@ -52,6 +52,11 @@ def dress(report: pytest.TestReport, item: AttemptItem) -> None:
         failed, text = plan.config.max_unscored == 0 or strict, unscored_text(record)
     else:
         failed, text = strict, wrong_text(record)
+    mark(report, text, failed=failed)
+
+
+def mark(report: pytest.TestReport, text: str, *, failed: bool) -> None:
+    """Make it the report of an attempt that is not correct."""
     text = showable(text, _TEXT_LIMIT)
     if failed:
         report.outcome = "failed"

@@ -40,7 +40,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     run = session.config.stash[run_key]
     if run.role == "controller" or session.config.option.collectonly:
         return
-    attempts = [item for item in mine(run, session.items) if isinstance(item, AttemptItem)]
+    measured = (item for item in session.items if isinstance(item, AttemptItem))
+    run.names = list(dict.fromkeys(item.key.benchmark for item in measured))
+    own = mine(run, session.items)
+    attempts = [item for item in own if isinstance(item, AttemptItem)]
+    if run.inherits and run.worker is not None and attempts and own[0] is attempts[0]:
+        run.worker.waited = 0
     for position, item in enumerate(attempts):
         item.position = position
     run.order = [item.key for item in attempts]

@@ -20,6 +20,7 @@ from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.claims import claim
 from pytest_nel.records.index import JournalIndex, index_journals
+from pytest_nel.records.journal import journal_files, turn_of
 from pytest_nel.records.plans import plan_of
 from pytest_nel.records.rundir import RUN, RunDirectory, RunFacts, newest_run, next_turn, read_run
 
@@ -279,15 +280,15 @@ def past_of(run: Run, bench: BenchmarkRun) -> Past | None:
     """What counts of a benchmark's records; None in a run's first processes."""
     if run.mode is None and not run.inherits:
         return None
+    return past_with(run, bench.plan.id, index_of(run, bench.plan.id))
+
+
+def past_with(run: Run, name: str, index: JournalIndex) -> Past:
+    """What counts of a benchmark's records, as this run's options have it."""
+    reads = _read_row(plan_of(run.directory / name) or {})
     only = run.options.given.get("only")
     again = (only,) if only in {"wrong", "unparsed"} else ()
-    plan = plan_of(run.directory / bench.plan.id) or {}
-    return Past(
-        index_of(run, bench.plan.id),
-        mode=run.mode or Mode.RESUME,
-        again=again,
-        reads_row=_read_row(plan),
-    )
+    return Past(index, mode=run.mode or Mode.RESUME, again=again, reads_row=reads)
 
 
 def index_of(run: Run, name: str) -> JournalIndex:
@@ -295,3 +296,15 @@ def index_of(run: Run, name: str) -> JournalIndex:
     if name not in run.indexes:
         run.indexes[name] = index_journals(run.directory / name / "journal")
     return run.indexes[name]
+
+
+def earlier_index(run: Run, name: str) -> JournalIndex:
+    """A benchmark's journals as they stood before this session."""
+    if not run.inherits:
+        return index_of(run, name)
+    if name not in run.earlier:
+        index = run.earlier[name] = JournalIndex()
+        for path in journal_files(run.directory / name / "journal"):
+            if turn_of(path) < run.turn:
+                index.scan(path)
+    return run.earlier[name]

@@ -41,7 +41,7 @@ def parts_of(run: Run) -> Parts:
             run.services,
             log_dir=run.directory / "logs",
             given={name: _given(run, name) for name in run.endpoints},
-            share=(worker.shard, worker.shards) if worker else (0, 1),
+            share=worker.share if worker else (0, 1),
         )
     return run.parts
 

@@ -13,6 +13,7 @@ from pytest_nel.config.snapshot import write_suite
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.engine.past import Mode
 from pytest_nel.hooks import fixtures, outcome, protocol
+from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.junit import Junit
 from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
@@ -108,7 +109,12 @@ def _worker_run(config: pytest.Config, options: Options) -> Run:
     run.mode = Mode(given["mode"]) if given["mode"] else None
     worker_id: str = config.workerinput["workerid"]  # type: ignore[attr-defined]
     run.worker = Worker(
-        worker_id, given["shard"], given["shards"], given["own_turn"], given["only"]
+        worker_id,
+        given["shard"],
+        given["shards"],
+        given["own_turn"],
+        given["only"],
+        Listener(run.directory),
     )
     run.endpoints = given["endpoints"]
     return run

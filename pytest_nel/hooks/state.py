@@ -19,6 +19,7 @@ from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.engine.session import Engine
 from pytest_nel.gate.health import Check
+from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.records.files import Derived
@@ -43,6 +44,7 @@ class BenchmarkRun:
         service: Its service's name, or None where a fixture brings the solver.
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
+        brought: Whether a user's fixture answers it.
         asks_model: Whether the fixture that brings its solver uses ``nel_model``.
         written: Its entry as a suite file says it, references unexpanded: what may reach the disk.
         hook: pytest's hooks as this file's conftest.py files see them, the same for every item.
@@ -56,6 +58,7 @@ class BenchmarkRun:
     endpoint_type: str
     location: tuple[str, int | None]
     written: Mapping[str, Any]
+    brought: bool = False
     asks_model: bool = False
     hook: Any = None
 
@@ -74,13 +77,26 @@ class Worker:
         turn: Which turn of the run its journals belong to; higher than the run's own when it
             inherits a shard.
         only: Item indices to run, when a predecessor has done the others.
+        listener: Hears what the controller says.
+        share: (index, count) of the workers that divide the limits now.
+        waited: Position of the attempt that a predecessor was waiting for when it died.
+        adopted: The turn of what was taken over from a worker that is not replaced.
+        stopped: The controller has said to stop.
     """
 
     id: str
     shard: int
     shards: int
-    turn: int = 1
-    only: list[int] | None = None
+    turn: int
+    only: list[int] | None
+    listener: Listener
+    share: tuple[int, int] = (0, 1)
+    waited: int | None = None
+    adopted: int = 0
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.share = (self.shard, self.shards)
 
 
 @dataclass
@@ -99,6 +115,7 @@ class Run:
         mode: What becomes of earlier records; None where there are none to count.
         shard: Which part of the whole this run is.
         indexes: Journals that were there when this process began, by plan id.
+        earlier: The same as they were before this session, where that is something else.
         notes: What a reader must know beside the numbers.
         kept: What became of attempts that an earlier process had begun.
         worker: Set in a worker.
@@ -107,6 +124,7 @@ class Run:
         services: Declared services by name, references expanded except those to keys.
         written_services: The same with all references as they are written.
         benchmarks: By plan id, in collection order.
+        names: Plan ids of the benchmarks that the session measures.
         order: The attempts of this process, in the order pytest will ask for them.
         selected: Attempts of the whole session, by node id without the bracket.
         engine: Running, or None.
@@ -115,12 +133,12 @@ class Run:
         solvers: The configured solvers; what ``nel_solver`` returns by default.
         configured_asked: Whether the configured solvers were asked for: a fixture may wrap them.
         model_asked: Whether ``nel_model`` was made.
+        on_stop: Called when a signal ends the run.
         on_tick: Called while an item waits.
         endpoints: Endpoints the controller has started, as plain objects.
         letters: Whether items print letters; with many, progress lines stand instead.
         short_protocol: Whether items between siblings may skip pytest's own protocol.
         set_up: The collector whose set-up is in force.
-        next_look: When a worker looks for a stop next.
         stop: Why the run gave up early.
         config_error: A collection error of ours was seen.
         derived: Files and bundles, when the run is over.
@@ -137,6 +155,7 @@ class Run:
     mode: Mode | None = None
     shard: tuple[int, int] | None = None
     indexes: dict[str, JournalIndex] = field(default_factory=dict)
+    earlier: dict[str, JournalIndex] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     kept: Counter[str] = field(default_factory=Counter)
     worker: Worker | None = None
@@ -145,6 +164,7 @@ class Run:
     services: dict[str, PluginSpec] = field(default_factory=dict)
     written_services: dict[str, Any] = field(default_factory=dict)
     benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)
+    names: Sequence[str] = ()
     order: Sequence[AttemptKey] = ()
     selected: Counter[str] = field(default_factory=Counter)
     engine: Engine | None = None
@@ -153,12 +173,12 @@ class Run:
     solvers: ConfiguredSolvers = field(default_factory=ConfiguredSolvers)
     configured_asked: bool = False
     model_asked: bool = False
+    on_stop: list[Callable[[], None]] = field(default_factory=list)
     on_tick: list[Callable[[], None]] = field(default_factory=list)
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
     letters: bool = True
     short_protocol: bool = False
     set_up: object = None
-    next_look: float = 0.0
     stop: StopReason | None = None
     config_error: bool = False
     derived: list[Derived] = field(default_factory=list)
@@ -179,11 +199,6 @@ class Run:
         """The benchmark of quick mode."""
         name: str | None = self.options.given.get("bench")
         return name
-
-    @property
-    def stop_file(self) -> Path:
-        """Its existence tells workers to stop."""
-        return self.directory / ".stop"
 
     def select(self, ids: Iterable[str]) -> None:
         """Note the node ids of the session's items; each attempt counts once."""

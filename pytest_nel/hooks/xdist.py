@@ -1,67 +1,69 @@
 """Under ``-n``: what workers are told, what they hand back, who runs what."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
-from pytest_nel.config.interpolate import expand
-from pytest_nel.config.load import load_suite, validate_suite
 from pytest_nel.config.schema import PluginSpec
-from pytest_nel.core.errors import NelError
+from pytest_nel.core.errors import JournalError, NelError
+from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.runtime import Parts
+from pytest_nel.hooks.control import CONTROL, Adoption, Control
+from pytest_nel.hooks.crash import (
+    Attempt,
+    attempt_of,
+    cause_of,
+    dress_crash,
+    had_others,
+    looks_like_an_attempt,
+    record_death,
+    was_alone,
+)
 from pytest_nel.hooks.finish import Finish
-from pytest_nel.hooks.models import override, suite_args, suite_for
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
+from pytest_nel.hooks.refuse import refuse, services_of, worker_count
 from pytest_nel.hooks.resume import take
 from pytest_nel.hooks.scheduling import ShardScheduling
 from pytest_nel.hooks.state import Run
+from pytest_nel.records.record import StepRecord
 from pytest_nel.services import REGISTRY as SERVICES
 
 
 class Distribution:
-    """The controller's side."""
+    """The controller's side; also what the scheduler asks when a worker has died."""
 
     def __init__(self, run: Run, finish: Finish) -> None:
         self._run = run
         self._finish = finish
         self._parts: Parts | None = None
         self._scheduler: ShardScheduling | None = None
-        self._given = 0
+        self._seats: dict[int, str] = {}  # shard → the worker that has it
         self._last_turn = 0
         self._orphans: list[int] = []
+        self._deaths = 0
+        self._dead: list[str] = []
+        self._control = Control()
+        self._over = False  # nobody listens any more
+        self._running: set[str] = set()
+        self._reported: set[str] = set()
+        self._blamed: dict[str, tuple[Attempt, StepRecord]] = {}
+        run.on_stop.append(self._spread_stop)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Start deployments before the workers exist; each is started once."""
         run = self._run
-        if session.config.getoption("dist") == "each":
-            msg = "--dist each would measure every attempt once per worker: use another mode"
-            raise pytest.UsageError(msg)
-        if session.config.option.collectonly:
-            return
         try:
+            refuse(run)
+            if session.config.option.collectonly:
+                return
             take(run)
-            run.stop_file.unlink(missing_ok=True)  # of a run that was killed while it stopped
-            self._start(self._services())
+            (run.directory / CONTROL).unlink(missing_ok=True)  # of a session that was killed
+            self._start(services_of(run))
         except NelError as error:
             raise pytest.UsageError(str(error)) from None
-
-    def _services(self) -> dict[str, PluginSpec]:
-        run = self._run
-        specs: dict[str, PluginSpec] = {}
-        for path in suite_args(run.config):
-            suite = load_suite(path)
-            if run.quick is None:
-                suite = validate_suite(override(suite.raw, run.options), path.name)
-            specs |= suite.config.services
-        if not specs:
-            specs = {
-                name: PluginSpec(**spec)
-                for name, spec in expand(suite_for("x", run.options)["services"]).items()
-            }
-        return specs
 
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
@@ -76,14 +78,14 @@ class Distribution:
     def pytest_configure_node(self, node: Any) -> None:
         """Hand over the run; a replacement worker gets its predecessor's shard."""
         run = self._run
-        count = len(node.config.getoption("tx"))
+        count = worker_count(node.config)
         only = None
-        if self._given < count:
-            shard = self._given
-            self._given += 1
+        if len(self._seats) < count:
+            shard = len(self._seats)
         else:
-            shard = self._orphans.pop(0) if self._orphans else 0
+            shard = self._orphans.pop(0)
             only = self._scheduler.left(shard) if self._scheduler else None
+        self._seats[shard] = node.gateway.id
         node.workerinput["nel"] = {
             "run_id": run.id,
             "directory": str(run.directory),
@@ -91,7 +93,7 @@ class Distribution:
             "targets": list(run.run_facts.targets),
             "part": None if run.shard is None else list(run.shard),
             "turn": run.turn,
-            "own_turn": self._turn(only),
+            "own_turn": run.turn if only is None else self._next_turn(),
             "mode": None if run.mode is None else str(run.mode),
             "sync": run.sync,
             "shard": shard,
@@ -100,12 +102,10 @@ class Distribution:
             "endpoints": run.endpoints,
         }
 
-    def _turn(self, only: list[int] | None) -> int:
-        """A worker that inherits a shard writes after all that were before it."""
-        if only is not None:
-            self._last_turn = max(self._last_turn, self._run.turn) + 1
-            return self._last_turn
-        return self._run.turn
+    def _next_turn(self) -> int:
+        """Whoever inherits writes after all that were before it."""
+        self._last_turn = max(self._last_turn, self._run.turn) + 1
+        return self._last_turn
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Every worker tells the same ids: now it is known what is selected."""
@@ -115,34 +115,114 @@ class Distribution:
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShardScheduling:
         """Shards, whatever ``--dist`` says: looking ahead needs to know what is ours."""
-        self._scheduler = ShardScheduling(config, len(config.getoption("tx")))
+        self._scheduler = ShardScheduling(worker_count(config), self)
         return self._scheduler
 
+    # -- deaths ------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Take over what a worker says at its end; note the shard of one that died."""
+        output = getattr(node, "workeroutput", None) or {}
         if error:
             self._orphans.append(node.workerinput["nel"]["shard"])
-        output = getattr(node, "workeroutput", None) or {}
-        if "nel" in output:
+            self._deaths += 1
+            self._dead.append(node.gateway.id)
+        elif "nel" in output:
             self._finish.take_over(output["nel"])
         self._spread_stop()
 
-    def pytest_runtest_logreport(self) -> None:
+    def blame(self, node: Any, pending: Mapping[int, str]) -> int | None:
+        """The first item, when it is certain that it has killed its worker."""
+        run, worker = self._run, node.gateway.id
+        index, nodeid = next(iter(pending.items()))
+        try:
+            attempt = attempt_of(run, nodeid)
+            if attempt is None:
+                ordinary = nodeid in self._running and not looks_like_an_attempt(nodeid)
+                return index if ordinary and not had_others(run, worker) else None
+            if not was_alone(run, worker, attempt):
+                return None
+            record = record_death(run, attempt, self._next_turn(), cause_of(node))
+        except (OSError, JournalError) as error:
+            self._give_up(f"results cannot be written: {error}")
+            return None
+        self._blamed[nodeid] = (attempt, record)
+        return index
+
+    def done(self, nodeid: str) -> bool:
+        """Whether an item's call has been reported, and so counts."""
+        if nodeid not in self._reported:
+            return False
+        if nodeid in self._running:  # the rest of its reports died with its worker
+            self.pytest_runtest_logfinish(nodeid)
+            self._finish.pytest_runtest_logfinish()
+        return True
+
+    def replaced(self) -> bool:
+        """Whether xdist will start another worker for the one that died just now."""
+        from xdist.dsession import (  # noqa: PLC0415 - it may be missing
+            get_default_max_worker_restart,
+        )
+
+        most = get_default_max_worker_restart(self._run.config)
+        return most is None or self._deaths <= most
+
+    def hand_over(self, shares: Mapping[Any, Sequence[int]]) -> None:
+        """Let workers know before they get the items: they look ahead, and use more of a limit."""
+        adopt = {
+            node.gateway.id: Adoption(self._next_turn(), list(share))
+            for node, share in shares.items()
+        }
+        live = [self._seats[shard] for shard in sorted(self._seats)]
+        live = [name for name in live if name not in self._dead]
+        self._say(Control(self._control.stop, live, {**self._control.adopt, **adopt}))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """The attempt that is to blame has a record: report it like any other without a score."""
+        if crashitem in self._blamed:
+            dress_crash(report, *self._blamed[crashitem])
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note what runs somewhere."""
+        self._running.add(nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """When the session is to stop, tell the workers: their queues already hold everything."""
+        if report.when == "call" and hasattr(report, "nel"):
+            self._reported.add(report.nodeid)
         self._spread_stop()
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """It runs no more."""
+        self._running.discard(nodeid)
 
     def _spread_stop(self) -> None:
         session: Any = self._run.config.pluginmanager.getplugin("dsession")
         stopping = self._run.stop is not None or getattr(session, "shouldstop", False)
-        if stopping and self._run.directory.is_dir():
-            self._run.stop_file.touch()
+        if stopping and not self._control.stop:
+            self._say(replace(self._control, stop=True))
+
+    def _say(self, control: Control) -> None:
+        self._control = control
+        if self._over or not self._run.directory.is_dir():
+            return
+        try:
+            control.write(self._run.directory)
+        except OSError as error:
+            self._give_up(f"results cannot be written: {error}")
+
+    def _give_up(self, text: str) -> None:
+        self._run.stop = self._run.stop or StopReason(text, fatal=False)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Interrupted: workers stop, too, and write what they have before we read it."""
         del excinfo
-        if self._run.directory.is_dir():
-            self._run.stop_file.touch()
+        self._say(replace(self._control, stop=True))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
@@ -151,8 +231,19 @@ class Distribution:
         manager = getattr(session, "nodemanager", None)
         if manager is not None:
             manager.teardown_nodes()
-        self._run.stop_file.unlink(missing_ok=True)
+        self._over = True
+        (self._run.directory / CONTROL).unlink(missing_ok=True)
+        self._note_orphans()
         self.pytest_unconfigure()
+
+    def _note_orphans(self) -> None:
+        orphans = self._scheduler.orphans if self._scheduler is not None else 0
+        if orphans and self._dead and not self.replaced():
+            self._give_up(
+                f"{orphans} items were not run: {', '.join(self._dead)} died and had no "
+                "successor (--max-worker-restart), and no other worker could take them; "
+                "--nel-resume goes on"
+            )
 
     def pytest_unconfigure(self) -> None:
         """End the deployments; a session that did not begin does not finish, so here."""

@@ -159,7 +159,7 @@ class JournalIndex:
         self._rows: dict[tuple[int, int], int] = {}
         self._sealed = False  # the file that is read has lines with checksums
         self._begun = array("h")  # the file whose writer began it last
-        self._alone = bytearray()
+        self._open, self._alone = bytearray(), bytearray()  # open: begun and not judged since
         self._outcomes = bytearray()
         self._answers, self._again, self._judged = _Lines(), _Lines(), _Lines()
 
@@ -186,11 +186,10 @@ class JournalIndex:
         )
 
     def unfinished(self) -> Iterator[tuple[tuple[int, int], Path, bool]]:
-        """Attempts that were begun and have no judgement: (attempt, whose file, begun alone)."""
+        """Attempts not judged since they were begun: (attempt, whose file, begun alone)."""
         for key, row in self._rows.items():
-            file = self._begun[row]
-            if file != _NONE and (not self._judged.has(row) or self._again.has(row)):
-                yield key, self.paths[file], bool(self._alone[row])
+            if self._open[row]:
+                yield key, self.paths[self._begun[row]], bool(self._alone[row])
 
     def overtaken(self) -> int:
         """Attempts without a judgement that were begun before one with a reward.
@@ -288,10 +287,11 @@ class JournalIndex:
         if row is None:
             row = self._new(attempt)
         if head.kind == "started":
-            self._begun[row], self._alone[row] = place.file, bool(head.alone)
+            self._begun[row], self._alone[row], self._open[row] = place.file, bool(head.alone), 1
         elif head.kind == "solved":
             self._enter_answer(row, place, head)
         elif head.kind == "scored":
+            self._open[row] = 0
             self._enter_judgement(row, place, head)
         else:
             self._judged.clear(row)
@@ -320,6 +320,7 @@ class JournalIndex:
     def _new(self, attempt: tuple[int, int]) -> int:
         row = self._rows[attempt] = len(self._rows)
         self._begun.append(_NONE)
+        self._open.append(0)
         self._alone.append(0)
         self._outcomes.append(0)
         for lines in (self._answers, self._again, self._judged):

@@ -231,3 +231,14 @@ def test_a_judgement_whose_answer_is_damaged_is_not_given_to_another_answer(
     assert known is not None
     assert (known.judgement, known.outcome) == (None, None)
     assert known.answer is not None
+
+
+def test_an_attempt_that_was_judged_and_begun_again_is_unfinished(tmp_path: Path) -> None:
+    write(tmp_path, "gw0.jsonl", solved(0, "a"), (0, scored(1.0)), solved(1, "b"), (1, scored(0.0)))
+    writer = JournalWriter(tmp_path / "gw0.2.jsonl", {})
+    writer.started(AttemptKey("b", 1, 0))
+    writer.close()
+
+    found = list(index_journals(tmp_path).unfinished())
+
+    assert found == [((1, 0), writer.path, False)]

@@ -1,0 +1,130 @@
+"""Ways to distribute a run that make no sense, each refused with a line that says why."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_nel.config.interpolate import expand
+from pytest_nel.config.load import load_suite, validate_suite
+from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.engine.past import Mode
+from pytest_nel.engine.runtime import validated
+from pytest_nel.hooks.models import override, suite_args, suite_for
+from pytest_nel.hooks.state import Run
+from pytest_nel.services import REGISTRY as SERVICES
+
+_LIMITS = ("max_concurrent", "parallel")
+_PLAIN = "popen"
+
+
+def worker_count(config: pytest.Config) -> int:
+    """How many workers xdist starts."""
+    return len(_specs(config))
+
+
+def _specs(config: pytest.Config) -> list[str]:
+    from xdist.workermanage import parse_tx_spec_config  # noqa: PLC0415 - it may be missing
+
+    return [str(spec) for spec in parse_tx_spec_config(config)]
+
+
+def services_of(run: Run) -> dict[str, PluginSpec]:
+    """The services of the suites named on the command line, else the model's that it names."""
+    specs: dict[str, PluginSpec] = {}
+    for suite in _suites(run):
+        specs |= suite.config.services
+    if not specs:
+        specs = {
+            name: PluginSpec(**spec)
+            for name, spec in expand(suite_for("x", run.options)["services"]).items()
+        }
+    return specs
+
+
+def refuse(run: Run) -> None:
+    """Raise where workers cannot do together what is asked of them.
+
+    Raises:
+        ConfigError: The line to show.
+    """
+    config = run.config
+    if config.getoption("dist") == "each":
+        msg = "--dist each would measure every attempt once per worker: use another mode"
+        raise ConfigError(msg)
+    for spec in _specs(config):
+        _refuse_remote(spec)
+    if run.mode is Mode.RESCORE:  # nobody is asked
+        return
+    workers = worker_count(config)
+    for name, limit in _limits(run):
+        _refuse_fewer(limit, workers, name)
+
+
+def _refuse_fewer(limit: int, workers: int, name: str) -> None:
+    """Each worker has at least one request at a time."""
+    if limit < workers:
+        msg = (
+            f"{workers} workers cannot keep {name}, {limit}, since each has a request of its own "
+            f"under way: use -n {limit} (with -n auto: --maxprocesses {limit}), or raise the limit"
+        )
+        raise ConfigError(msg)
+
+
+def _refuse_remote(spec: str) -> None:
+    """Workers share the run's directory, and the controller starts what they measure."""
+    import execnet  # noqa: PLC0415 - xdist's, which may be missing
+
+    try:
+        parsed = execnet.XSpec(spec)
+    except (ValueError, AttributeError):
+        return  # xdist says what is wrong with it
+    if parsed.popen and not (parsed.chdir or parsed.python or parsed.via):
+        return
+    msg = (
+        f"--tx {spec}: workers write into one run directory and read the controller's paths, "
+        f"so they run here, in this folder and with this Python: use -n N or --tx N*{_PLAIN}"
+    )
+    raise ConfigError(msg)
+
+
+def _suites(run: Run) -> Iterator[Any]:
+    for path in suite_args(run.config):
+        suite = load_suite(path)
+        if run.quick is None:
+            suite = validate_suite(override(suite.raw, run.options), path.name)
+        yield suite
+
+
+def _limits(run: Run) -> Iterator[tuple[str, int]]:
+    """Every limit that is known before anything is collected, with its name."""
+    for suite in _suites(run):
+        for bench in suite.config.benchmarks:
+            yield f"max_concurrent of benchmark {bench.name}", bench.max_concurrent
+    named = {str(arg).partition("::")[0] for arg in run.config.args}
+    if any(not name.endswith(".nel.yaml") for name in named):
+        given = run.options.get("max-concurrent")
+        default = BenchmarkConfig.model_fields["max_concurrent"].default
+        yield "max_concurrent", default if given is None else given
+    for name, spec in services_of(run).items():
+        model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        config = validated(model.Config, spec.options, f"services.{name}")
+        for limit in _LIMITS:
+            found = getattr(config, limit, None)
+            if found is not None:
+                yield f"{limit} of service {name}", found
+
+
+def refuse_loop(config: pytest.Config) -> None:
+    """A loop over failures would measure again and again.
+
+    Raises:
+        pytest.UsageError: It is asked for.
+    """
+    if config.getoption("looponfail", default=False):
+        msg = (
+            "-f/--looponfail would measure again with every changed file: run once; "
+            "--nel-resume makes what has no score again"
+        )
+        raise pytest.UsageError(msg)
