@@ -33,32 +33,60 @@ class Check:
         }
 
 
-def health(
-    check_id: str, bundle: Mapping[str, Any], *, limit: int, ended: bool, selected: int
-) -> Check:
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What became of a benchmark in one session; an earlier one may have recorded more.
+
+    Attributes:
+        ended: Whether the session came to its end; an early one leaves the question open.
+        selected: Attempts that were to be made or taken as recorded.
+        recorded: How many of them were.
+        unscored: How many of these have no score.
+    """
+
+    ended: bool
+    selected: int
+    recorded: int
+    unscored: int = 0
+
+
+def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Session) -> Check:
     """Unscored attempts are at most ``limit``, and all that were selected have been recorded.
 
     Args:
         check_id: ``<suite>::<benchmark>::health``.
         bundle: The benchmark's bundle.
         limit: ``max_unscored``.
-        ended: Whether the run came to its end; an early one leaves the question open.
-        selected: Attempts that were to be made.
+        session: What became of it just now.
     """
     unscored, attempted = bundle["n_unscored"], bundle["n_attempted"]
-    if unscored > limit:
-        reason = f"{unscored} of {attempted} attempts have no score (allowed: {limit})"
-        return Check(check_id, "failed", reason, Exit.INCOMPLETE)
-    if not ended:
-        reason = f"the run ended after {attempted} of {bundle['n_planned']} attempts"
-        return Check(check_id, "open", reason, Exit.INCOMPLETE)
-    if attempted < selected:
-        reason = f"only {attempted} of {selected} selected attempts were recorded"
-        return Check(check_id, "open", reason, Exit.INCOMPLETE)
-    if again := bundle.get("n_made_again"):
-        reason = f"{again} attempts were made again because of their outcome: no fair sample"
-        return Check(check_id, "open", reason, Exit.INCONCLUSIVE)
-    reason = f"{attempted - unscored} of {attempted} scored"
+    scored = f"{attempted - unscored} of {attempted} scored"
     if bundle.get("partial"):
-        reason += f"; evaluated {bundle['evaluated']}"
-    return Check(check_id, "passed", reason, Exit.GO)
+        scored += f"; evaluated {bundle['evaluated']}"
+    why = _failure(bundle, limit, session)
+    if why is not None:
+        return Check(check_id, "failed", why, Exit.INCOMPLETE)
+    why = _open(bundle, session)
+    if why is not None:
+        return Check(check_id, "open", why, Exit.INCOMPLETE)
+    if again := bundle.get("n_made_again"):
+        why = f"{again} attempts were made again because of their outcome: no fair sample"
+        return Check(check_id, "open", why, Exit.INCONCLUSIVE)
+    return Check(check_id, "passed", scored, Exit.GO)
+
+
+def _failure(bundle: Mapping[str, Any], limit: int, session: Session) -> str | None:
+    unscored = bundle["n_unscored"]
+    if unscored > limit:
+        return f"{unscored} of {bundle['n_attempted']} attempts have no score (allowed: {limit})"
+    if session.unscored > limit:
+        return f"{session.unscored} were made again and have no score; the earlier ones stand"
+    return None
+
+
+def _open(bundle: Mapping[str, Any], session: Session) -> str | None:
+    if not session.ended:
+        return f"the run ended after {bundle['n_attempted']} of {bundle['n_planned']} attempts"
+    if session.recorded < session.selected:
+        return f"only {session.recorded} of {session.selected} selected attempts were recorded"
+    return None

@@ -2,6 +2,8 @@
 
 import contextlib
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -9,13 +11,13 @@ import pytest
 
 from pytest_nel.core.errors import NelError
 from pytest_nel.engine.guard import StopReason
-from pytest_nel.gate.health import Check, health
+from pytest_nel.gate.health import Check, Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.snapshot import SUITE_FILE
-from pytest_nel.hooks.state import ERROR_MARK, Run
-from pytest_nel.records.conclude import check_id, write_checks
+from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
+from pytest_nel.records.conclude import check_id, whole_of, write_checks
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.plans import planned
 
@@ -28,6 +30,7 @@ class Finish:
         self._failed: Counter[str] = Counter()
         self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
+        self._measured: dict[str, str] = {}  # node id → outcome
         self._empty = False  # whether all that was collected is a shard without a problem
 
     def pytest_exception_interact(
@@ -55,6 +58,9 @@ class Finish:
             return
         if str(report.when) == "???" or (nel is not None and "crashed" in nel):
             self._seen += 1  # xdist's report of a worker that died: nothing else follows
+        if nel is not None and report.when == "call":
+            self._measured[report.nodeid] = nel["outcome"]
+            self._hear(nel.pop("notes", ()))
         if not report.failed or hasattr(report, "wasxfail"):
             return
         if nel is None:
@@ -104,7 +110,8 @@ class Finish:
             return
         index, count = run.shard
         empty = [name for name, bench in run.benchmarks.items() if not bench.plan.problems]
-        run.notes += [f"shard {index}/{count} of {name} is empty" for name in empty]
+        for name in empty:
+            run.note(f"shard {index}/{count} of {name} is empty")
         self._empty = len(empty) == len(run.benchmarks)
 
     def _hand_over(self, session: pytest.Session) -> None:
@@ -117,9 +124,15 @@ class Finish:
             "empty": self._empty,
         }
 
+    def _hear(self, notes: Iterable[str]) -> None:
+        """What another process says, once."""
+        for note in notes:
+            if note not in self._run.notes:
+                self._run.note(note)
+
     def take_over(self, given: dict[str, Any]) -> None:
         """What a worker handed over when it ended."""
-        self._run.notes += [note for note in given["notes"] if note not in self._run.notes]
+        self._hear(given["notes"])
         self._run.kept.update(given["kept"])
         self._empty = self._empty or given["empty"]
         if given["stop"] is not None and self._run.stop is None:
@@ -140,6 +153,8 @@ class Finish:
 
     def _derive(self, session: pytest.Session) -> None:
         run = self._run
+        if run.mode is not None and run.stop is not None and run.stop.fatal and not self._measured:
+            return  # nothing was begun: what is there stays as it is
         facts = run.facts() | {
             "sdk_version": version("pytest-nel"),
             "complete": self._ended(session),
@@ -164,13 +179,18 @@ class Finish:
     def _health(self, derived: Derived, session: pytest.Session) -> Check:
         plan = derived.plan
         limit = plan["config"]["max_unscored"]
-        return health(
-            check_id(plan),
-            derived.bundle,
-            limit=limit,
-            ended=self._ended(session),
-            selected=self._run.selected[nodeid_of(plan)],
-        )
+        now = whole_of(derived.bundle)
+        if plan.get("turn") == self._run.turn:
+            nodeid = nodeid_of(plan)
+            mine = Counter(
+                outcome for one, outcome in self._measured.items() if before_bracket(one) == nodeid
+            )
+            now = Session(
+                self._ended(session), self._run.selected[nodeid], mine.total(), mine["unscored"]
+            )
+        elif self._nothing_left(session):
+            now = replace(now, selected=0)
+        return health(check_id(plan), derived.bundle, limit=limit, session=now)
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run

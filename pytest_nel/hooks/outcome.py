@@ -43,6 +43,9 @@ def dress(report: pytest.TestReport, item: AttemptItem) -> None:
     plan = item.bench.plan
     scored = record.scored
     report.nel = facts(record, item.bench.plan.id)  # type: ignore[attr-defined]  # ours
+    run = item.config.stash[run_key]
+    if run.worker is not None and run.unsaid:
+        report.nel["notes"], run.unsaid = run.unsaid, []
     report.user_properties.extend(properties(record))
     report.duration = (record.solved.solve_ms + scored.verify_ms) / 1000
     if scored.outcome == "correct":

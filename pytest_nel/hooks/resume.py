@@ -245,7 +245,7 @@ def settle(run: Run, bench: BenchmarkRun, plan: JsonObject, identity: Identity) 
     if made.changed:
         run.indexes.pop(bench.plan.id, None)
         where = made.aside.relative_to(run.directory) if made.aside else directory.name
-        run.notes.append(
+        run.note(
             f"{bench.plan.id}: begun afresh, since {'; '.join(made.changed)} "
             f"(earlier records: {where})"
         )

@@ -117,6 +117,7 @@ class Run:
         indexes: Journals that were there when this process began, by plan id.
         earlier: The same as they were before this session, where that is something else.
         notes: What a reader must know beside the numbers.
+        unsaid: Those of a worker that its controller has not heard.
         kept: What became of attempts that an earlier process had begun.
         worker: Set in a worker.
         sync: When journals are put on the disk: ``second`` or ``record``.
@@ -134,6 +135,7 @@ class Run:
         configured_asked: Whether the configured solvers were asked for: a fixture may wrap them.
         model_asked: Whether ``nel_model`` was made.
         on_stop: Called when a signal ends the run.
+        on_note: Called with each note.
         on_tick: Called while an item waits.
         endpoints: Endpoints the controller has started, as plain objects.
         letters: Whether items print letters; with many, progress lines stand instead.
@@ -157,6 +159,7 @@ class Run:
     indexes: dict[str, JournalIndex] = field(default_factory=dict)
     earlier: dict[str, JournalIndex] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unsaid: list[str] = field(default_factory=list)
     kept: Counter[str] = field(default_factory=Counter)
     worker: Worker | None = None
     sync: str = "second"
@@ -174,6 +177,7 @@ class Run:
     configured_asked: bool = False
     model_asked: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
+    on_note: list[Callable[[str], None]] = field(default_factory=list)
     on_tick: list[Callable[[], None]] = field(default_factory=list)
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
     letters: bool = True
@@ -199,6 +203,13 @@ class Run:
         """The benchmark of quick mode."""
         name: str | None = self.options.given.get("bench")
         return name
+
+    def note(self, text: str) -> None:
+        """Say something at once, and again at the end."""
+        self.notes.append(text)
+        self.unsaid.append(text)
+        for call in self.on_note:
+            call(text)
 
     def select(self, ids: Iterable[str]) -> None:
         """Note the node ids of the session's items; each attempt counts once."""

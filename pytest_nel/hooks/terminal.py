@@ -32,6 +32,7 @@ class Terminal:
         self._live = False
         self._huge = False
         run.on_tick.append(self._refresh)
+        run.on_note.append(self._say)
 
     # -- before ------------------------------------------------------------------------------
 
@@ -87,6 +88,15 @@ class Terminal:
         reporter = self._reporter
         if reporter is not None and report.when == "teardown" and report.passed:
             reporter.stats.get("", []).clear()
+
+    def _say(self, text: str) -> None:
+        """Print a note as it comes: what it costs is not paid yet."""
+        reporter = self._reporter
+        if reporter is None or self._run.role == "worker" or self._config.get_verbosity() < 0:
+            return
+        with self._uncaptured():
+            reporter.ensure_newline()
+            reporter.write_line(f"nel: {text}", yellow=True)
 
     def _refresh(self) -> None:
         now = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
-from pytest_nel.gate.health import Check, health
+from pytest_nel.gate.health import Check, Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.found import facts_of
@@ -121,10 +121,12 @@ def _concluded(run_dir: Path, derived: Sequence[Derived]) -> Concluded:
 def _check(derived: Derived) -> Check:
     plan = derived.plan
     limit = int(plan["config"].get("max_unscored", 0))
-    planned_attempts = derived.bundle["n_planned"]
-    return health(
-        check_id(plan), derived.bundle, limit=limit, ended=True, selected=planned_attempts
-    )
+    return health(check_id(plan), derived.bundle, limit=limit, session=whole_of(derived.bundle))
+
+
+def whole_of(bundle: Mapping[str, Any]) -> Session:
+    """A benchmark that no session is about: all that was planned should have a record."""
+    return Session(ended=True, selected=bundle["n_planned"], recorded=bundle["n_attempted"])
 
 
 def _fails_strictly(derived: Derived) -> bool:
