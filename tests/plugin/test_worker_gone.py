@@ -88,7 +88,8 @@ def test_a_benchmark_with_a_lower_limit_keeps_it_afterwards(nel: Nel) -> None:
 
 def test_a_worker_that_has_only_its_last_item_left_takes_over(nel: Nel) -> None:
     deadly_solver(nel, 24, delay=0.8, of_odd=0.0)
-    process = nel.start("bench_sums.py", *GONE, "-n2", "--nel-max-concurrent", "4")
+    unshuffled = ("--nel-shuffle-seed", "none")  # the second worker has the odd ones
+    process = nel.start("bench_sums.py", *GONE, "-n2", "--nel-max-concurrent", "4", *unshuffled)
     wait_until(lambda: sum(line["file"] == "gw1.jsonl" for line in lines(nel, "scored")) >= 11)
     time.sleep(0.5)
 
@@ -100,6 +101,8 @@ def test_a_worker_that_has_only_its_last_item_left_takes_over(nel: Nel) -> None:
     assert ended.bundle()["n_unscored"] == 0
     assert set(asked(nel)) == {(idx, 0) for idx in range(24)}
     assert max(asked(nel).values()) <= 2
+    taken = [line for line in lines(nel, "scored") if line["file"] == "gw1.2.jsonl"]
+    assert len(taken) > 6  # its own last one and those of the other
 
 
 def test_a_worker_that_has_begun_nothing_takes_over(nel: Nel) -> None:
