@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.gate.health import health
+from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.verdict import Exit, worst
 
 ORDER = [4, 3, 2, 1, 7, 6, 5, 0]
@@ -42,7 +42,12 @@ def bundle(unscored: int, attempted: int = 10, planned: int = 10) -> dict[str, A
 def test_missing_scores_above_the_limit_make_a_run_incomplete(
     unscored: int, limit: int, *, ended: bool, status: str, code: Exit
 ) -> None:
-    check = health("s::b::health", bundle(unscored), limit=limit, ended=ended, selected=10)
+    check = health(
+        "s::b::health",
+        bundle(unscored),
+        limit=limit,
+        session=Session(ended=ended, selected=10, recorded=10),
+    )
 
     assert (check.status, check.code) == (status, code)
     assert check.as_json() == {
@@ -54,25 +59,48 @@ def test_missing_scores_above_the_limit_make_a_run_incomplete(
 
 
 def test_the_reason_names_the_numbers() -> None:
-    check = health("x", bundle(3), limit=2, ended=True, selected=10)
+    check = health("x", bundle(3), limit=2, session=Session(ended=True, selected=10, recorded=10))
 
     assert check.reason == "3 of 10 attempts have no score (allowed: 2)"
 
 
 def test_an_early_end_says_how_far_it_came() -> None:
-    check = health("x", bundle(0, attempted=4), limit=0, ended=False, selected=10)
+    check = health(
+        "x", bundle(0, attempted=4), limit=0, session=Session(ended=False, selected=10, recorded=4)
+    )
 
     assert check.reason == "the run ended after 4 of 10 attempts"
 
 
 def test_selected_attempts_that_left_no_record_make_a_run_incomplete() -> None:
-    check = health("x", bundle(0, attempted=4), limit=0, ended=True, selected=5)
+    check = health(
+        "x", bundle(0, attempted=9), limit=0, session=Session(ended=True, selected=5, recorded=4)
+    )
 
     assert (check.status, check.code) == ("open", Exit.INCOMPLETE)
     assert check.reason == "only 4 of 5 selected attempts were recorded"
 
 
 def test_attempts_nobody_selected_are_not_missed() -> None:
-    check = health("x", bundle(0, attempted=4), limit=0, ended=True, selected=4)
+    check = health(
+        "x", bundle(0, attempted=4), limit=0, session=Session(ended=True, selected=4, recorded=4)
+    )
 
     assert (check.status, check.code) == ("passed", Exit.GO)
+
+
+def test_second_tries_that_failed_make_a_run_incomplete_though_the_first_stand() -> None:
+    session = Session(ended=True, selected=4, recorded=4, unscored=4)
+
+    check = health("x", bundle(0), limit=0, session=session)
+
+    assert (check.status, check.code) == ("failed", Exit.INCOMPLETE)
+    assert check.reason == "4 were made again and have no score; the earlier ones stand"
+
+
+def test_a_score_of_attempts_made_again_for_their_outcome_decides_nothing() -> None:
+    session = Session(ended=True, selected=10, recorded=10)
+
+    check = health("x", bundle(0) | {"n_made_again": 2}, limit=0, session=session)
+
+    assert (check.status, check.code) == ("open", Exit.INCONCLUSIVE)
