@@ -51,7 +51,9 @@ class Service(Protocol):
     Attributes:
         deploys: Whether ``start`` starts something: then one process does it for a whole run.
         answers_by: Its options that determine answers; two services that agree in them answer
-            alike.
+            alike. What stands in no option as it is (an inherited variable, a file) may be
+            said by an optional static method ``identity(options)``: a mapping of plain values,
+            which is merged over those options.
     """
 
     deploys: ClassVar[bool]

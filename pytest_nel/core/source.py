@@ -46,8 +46,10 @@ def plain_state(thing: object) -> dict[str, Any]:
     """
     values = Values(_folder(type(thing)))
     state = values.attributes(thing)
-    if isinstance(thing, _BASES):
-        state["[]"] = values.plain(next(kind(thing) for kind in _BASES if isinstance(thing, kind)))
+    for kind in _BASES:
+        if issubclass(type(thing), kind):
+            content: Any = thing
+            state["[]"] = values.plain(kind(content))
     used = {file for code in values.code for file in _files(code) if is_project(file)}
     used.discard(str(file_of(type(thing))))
     if used:

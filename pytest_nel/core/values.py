@@ -39,7 +39,7 @@ _ROW_DEPTH = 8
 _BUILTIN = {dict, list, tuple, set, frozenset, deque}
 _BY_TEXT = {
     *("datetime", "decimal", "fractions", "uuid", "zoneinfo", "ipaddress"),
-    *("array", "operator", "typing"),
+    *("array", "operator"),
 }
 _TEXT_TYPES = (range, complex, slice, GenericAlias, UnionType)
 _NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
@@ -68,7 +68,9 @@ def kind_name(kind: Any) -> str:
 
 def counts(name: str, value: object) -> bool:
     """Whether an attribute counts: it is no secret, and no URL: a server may be moved."""
-    return not is_secret(name) and not (isinstance(value, str) and _is_moved_or_secret(value))
+    if is_secret(name):
+        return False
+    return not (issubclass(type(value), str) and _is_moved_or_secret(str(value)))
 
 
 def _is_moved_or_secret(value: str) -> bool:
@@ -327,11 +329,18 @@ def _described(value: Any) -> str | None:
     elif isinstance(value, _NATIVE):
         own = getattr(value, "__self__", None)
         found = f"{kind_name(value)} {own if isinstance(own, str) else ''}"
-    elif kind.__module__ in _BY_TEXT or isinstance(value, _TEXT_TYPES):
+    elif _is_text(value):
         found = f"{kind_name(kind)}:{value}"
     elif kind.__module__ == "numpy":
         found = _array(value)
     return found
+
+
+def _is_text(value: Any) -> bool:
+    """Whether its text says all of it."""
+    modules = {base.__module__ for base in type(value).__mro__}
+    of_typing = type(value).__module__ == "typing"  # not a user's class with a type parameter
+    return not _BY_TEXT.isdisjoint(modules) or of_typing or isinstance(value, _TEXT_TYPES)
 
 
 def _array(value: Any) -> str | None:

@@ -37,8 +37,11 @@ def answering(
     sampling: JsonObject = {}
     if service is not None:
         options = service.options
-        names = SERVICES.load(service.type).answers_by
+        kind: Any = SERVICES.load(service.type)  # Any: a plugin's class need not have all of it
+        names = kind.answers_by
         facts |= {f"service.{name}": options.get(name) for name in names if name != "generation"}
+        more = kind.identity(options) if hasattr(kind, "identity") else {}
+        facts |= {f"service.{name}": value for name, value in more.items()}
         facts["model"] = facts.pop("service.model", None)
         sampling |= _given(options.get("generation"))
     sampling |= _given((configured or {}).get("generation"))
