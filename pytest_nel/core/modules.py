@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import sys
 import sysconfig
 import warnings
@@ -9,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 _OURS = str(Path(__file__).parents[1])
 _INSTALLED = {"site-packages", "dist-packages"}
 _SKIPPED = {"ctx", "kind", "type_ignores"}  # they follow from the rest, or mean nothing
+_UNDER_A_MARK = re.compile(r"^nel_benchmark_(.+)_[0-9a-f]{8}$")  # of a file that was named
 _UP = 3  # levels that a checkout's root is above one of its files, at most
 _FILES = 256  # whose texts are kept parsed
 
@@ -41,6 +44,27 @@ def is_project(file: str | None) -> bool:
     if _is_installed(path) or _is_installed(file):
         return False
     return not path.startswith(tuple(f"{folder}{os.sep}" for folder in _not_theirs()))
+
+
+def kind_name(kind: Any) -> str:
+    """``module.Name`` of a class or function, the same wherever its file is."""
+    module = _UNDER_A_MARK.sub(r"\1", str(getattr(kind, "__module__", "")))
+    return f"{module}.{getattr(kind, '__qualname__', type(kind).__qualname__)}"
+
+
+def file_of(thing: object) -> str | None:
+    """The file of the module that defines a function, a class or an object's class."""
+    file = (namespace(thing) or {}).get("__file__")
+    return file if isinstance(file, str) else None
+
+
+def namespace(thing: Any) -> Mapping[str, Any] | None:
+    """The global names of that module."""
+    own = getattr(thing, "__globals__", None)
+    if isinstance(own, Mapping):  # of a type of functions it is no mapping
+        return own
+    module = sys.modules.get(str(getattr(thing, "__module__", "")))
+    return vars(module) if isinstance(module, ModuleType) else None
 
 
 def near(path: str, folder: str | None) -> str:

@@ -7,12 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pytest_nel.core.modules import is_project, near, tree_digest
-from pytest_nel.core.values import Values, counts, file_of, namespace
+from pytest_nel.core.modules import file_of, is_project, namespace, near, tree_digest
+from pytest_nel.core.values import Values, counts, is_setting
 
 _BASES = (list, tuple, dict, set, frozenset)
-_SETTINGS = (str, int, float, bool, type(None), *_BASES)
-_MANY = 200  # items of a constant: what is longer is data, and data has a hash of its own
 
 
 def source_digest(thing: object) -> str:
@@ -65,14 +63,8 @@ def constants(thing: object) -> dict[str, Any]:
     return {
         name: near(value, folder) if isinstance(value, str) else values.plain(value)
         for name, value in dict(namespace(thing) or {}).items()
-        if name.isupper() and _is_setting(value) and counts(name, value)
+        if name.isupper() and is_setting(value) and counts(name, value)
     }
-
-
-def _is_setting(value: object) -> bool:
-    if type(value) not in _SETTINGS:
-        return False
-    return not isinstance(value, _BASES) or len(value) <= _MANY
 
 
 def _folder(thing: object) -> str | None:

@@ -3,9 +3,8 @@
 import json
 import math
 import re
-import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import lru_cache, partial
@@ -23,9 +22,9 @@ from types import (
     UnionType,
     WrapperDescriptorType,
 )
-from typing import Any
+from typing import Any, cast
 
-from pytest_nel.core.modules import is_project, near
+from pytest_nel.core.modules import file_of, is_project, kind_name, near
 
 _ITEMS = 200  # of one container: of what is longer, a digest is enough
 _SHOWN_LEVELS = 4  # of what is deeper, too
@@ -42,6 +41,9 @@ _BY_TEXT = {
     *("array", "operator"),
 }
 _TEXT_TYPES = (range, complex, slice, GenericAlias, UnionType)
+_BASES = (list, tuple, dict, set, frozenset)
+_SETTINGS = {*_OF_A_ROW, *_BASES}
+_NO_STATE = {"__dict__", "__weakref__", "__pydantic_fields_set__"}
 _NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
 _SECRET = re.compile(
     r"(?:^|.*_)(?:api_?key|api_token|access_token|auth_token|password|passwd|secret|secret_key"
@@ -50,7 +52,6 @@ _SECRET = re.compile(
 )
 _ADDRESS = re.compile(r".*(?:ur[li]|endpoint|host|server|address|base)")
 _BEARER = re.compile(r"Bearer \S+")
-_UNDER_A_MARK = re.compile(r"^nel_benchmark_(.+)_[0-9a-f]{8}$")
 
 
 @lru_cache(maxsize=4096)
@@ -58,12 +59,6 @@ def is_secret(name: str) -> bool:
     """Whether a name says that its value is a secret: ``api_key`` does, ``answer_key`` does not."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return bool(_SECRET.fullmatch(re.sub(r"\W+", "_", words).lower().strip("_")))
-
-
-def kind_name(kind: Any) -> str:
-    """``module.Name`` of a class or function, the same wherever its file is."""
-    module = _UNDER_A_MARK.sub(r"\1", str(getattr(kind, "__module__", "")))
-    return f"{module}.{getattr(kind, '__qualname__', type(kind).__qualname__)}"
 
 
 def counts(name: str, value: object) -> bool:
@@ -136,7 +131,9 @@ class Values:
     def attributes(self, value: object, depth: int = 0, *, whole: bool = True) -> dict[str, Any]:
         """What counts of an object's attributes, those in slots included."""
         found = dict(_attributes(value))
-        if not whole:
+        if whole:
+            found = _class_settings(type(value)) | found
+        else:
             found = {
                 name: item
                 for name, item in found.items()
@@ -255,30 +252,17 @@ class Values:
         return theirs
 
 
-def file_of(thing: object) -> str | None:
-    """The file of the module that defines a function, a class or an object's class."""
-    file = (namespace(thing) or {}).get("__file__")
-    return file if isinstance(file, str) else None
-
-
-def namespace(thing: Any) -> Mapping[str, Any] | None:
-    """The global names of that module."""
-    own = getattr(thing, "__globals__", None)
-    if isinstance(own, Mapping):  # of a type of functions it is no mapping
-        return own
-    module = sys.modules.get(str(getattr(thing, "__module__", "")))
-    return vars(module) if isinstance(module, ModuleType) else None
-
-
 def _attributes(value: object) -> Iterator[tuple[str, Any]]:
     """Attributes as they are stored: no property is run."""
     for kind in type(value).__mro__:
         names = vars(kind).get("__slots__", ())
         for name in (names,) if isinstance(names, str) else names:
+            if name in _NO_STATE:
+                continue
             own = f"_{kind.__name__.lstrip('_')}{name}" if _is_private(name) else name
             try:
                 yield name, vars(kind)[own].__get__(value, type(value))
-            except (KeyError, AttributeError):  # __dict__ itself, or not set
+            except (KeyError, AttributeError):  # not set
                 continue
     try:
         state = object.__getattribute__(value, "__dict__")
@@ -286,6 +270,25 @@ def _attributes(value: object) -> Iterator[tuple[str, Any]]:
         return
     if isinstance(state, Mapping):
         yield from ((str(name), item) for name, item in list(state.items()))
+
+
+def _class_settings(kind: type) -> dict[str, Any]:
+    """What a project's classes say for all their objects; it may come from anywhere."""
+    found: dict[str, Any] = {}
+    for each in reversed(kind.__mro__):
+        if is_project(file_of(each)):
+            found |= {
+                name: item
+                for name, item in vars(each).items()
+                if is_setting(item) and not name.startswith("__")
+            }
+    return found
+
+
+def is_setting(value: object) -> bool:
+    """Whether it is plain and short; what is long is data, and data has a hash of its own."""
+    kind = type(value)
+    return kind in _SETTINGS and (kind in _OF_A_ROW or len(cast("Sized", value)) <= _ITEMS)
 
 
 def _is_private(name: str) -> bool:

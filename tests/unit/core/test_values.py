@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, PrivateAttr
 
 from pytest_nel.core.source import plain_state
 
@@ -182,6 +183,27 @@ def test_an_attribute_of_a_list_counts_beside_its_items() -> None:
     other.style = "brief"
 
     assert state(one) != state(other)
+
+
+def test_what_a_class_says_for_its_objects_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, own = plain_state(Listed()), Listed()
+    own.style = "brief"
+    monkeypatch.setattr(Listed, "style", "brief")
+
+    assert before != plain_state(Listed()) == plain_state(own)
+
+
+class Model(BaseModel):
+    prompt: str = ""
+    _shots: list[str] = PrivateAttr(default_factory=list)
+
+
+def test_fields_of_models_count_whether_they_were_given_or_not() -> None:
+    shot = Model()
+    shot._shots.append("a")
+
+    assert state(Model()) == state(Model(prompt="")) != state(Model(prompt="a"))
+    assert state(shot) != state(Model())
 
 
 def test_two_equal_values_are_the_same_however_they_are_shared() -> None:
