@@ -298,12 +298,16 @@ def test_any_value_has_one_text(value: object) -> None:
 
 SCRIPT = """
 import json
+from hypothesis import given, settings
 from pytest_nel.core.source import plain_state, source_digest
-from tests.unit.core.test_values import Derived, Inner, Thing
+from tests.unit.core.test_values import Derived, Inner, Thing, nested, state
 words = {f"w{i}" for i in range(300)}
 thing = Thing(few={"a", "b", 3}, many=words, keys={(1, "a"): words, None: frozenset("abc")},
               deep=[[[[[[Derived(1, {"x", "y", "z"})]]]]]], other=object(), call=lambda: words)
 print(json.dumps(plain_state(thing), sort_keys=True), source_digest(thing.call))
+settings(derandomize=True, database=None, max_examples=100, deadline=None)(
+    given(nested)(lambda value: print(state(value)))
+)()
 """
 
 
@@ -321,3 +325,4 @@ def test_values_are_the_same_in_every_process() -> None:
     }
 
     assert len(said) == 1
+    assert len(said.pop().splitlines()) > 100
