@@ -59,7 +59,9 @@ def file_of(thing: object) -> str | None:
 
 
 def namespace(thing: Any) -> Mapping[str, Any] | None:
-    """The global names of that module."""
+    """The global names of that module, or those of a module itself."""
+    if isinstance(thing, ModuleType):
+        return vars(thing)
     own = getattr(thing, "__globals__", None)
     if isinstance(own, Mapping):  # of a type of functions it is no mapping
         return own
@@ -69,8 +71,10 @@ def namespace(thing: Any) -> Mapping[str, Any] | None:
 
 def near(path: str, folder: str | None) -> str:
     """A path as seen from a folder, where one is in the other: a checkout may be moved."""
-    one, other = Path(path), Path(folder or "/")
-    if folder and (other in (one, *one.parents) or one in other.parents[:_UP]):
+    if not folder or not path.startswith(os.sep):
+        return path
+    one, other = Path(path), Path(folder)
+    if other in (one, *one.parents) or one in other.parents[:_UP]:
         return os.path.relpath(path, folder)
     return path
 

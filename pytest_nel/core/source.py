@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from pytest_nel.core.modules import file_of, is_project, namespace, near, tree_digest
 from pytest_nel.core.values import Values, counts, is_setting
 
+_WRAPPERS = 20
 _BASES = (list, tuple, dict, set, frozenset)
 
 
@@ -58,13 +60,27 @@ def plain_state(thing: object) -> dict[str, Any]:
 
 def constants(thing: object) -> dict[str, Any]:
     """The plain values in capitals of the module that defines it; they may come from anywhere."""
-    folder = _folder(thing)
-    values = Values(folder)
-    return {
-        name: near(value, folder) if isinstance(value, str) else values.plain(value)
-        for name, value in dict(namespace(thing) or {}).items()
-        if name.isupper() and is_setting(value) and counts(name, value)
-    }
+    found: dict[str, Any] = {}
+    for each in reversed([*_wrapped(thing)]):
+        folder = _folder(each)
+        values = Values(folder)
+        found |= {
+            name: near(value, folder) if isinstance(value, str) else values.plain(value)
+            for name, value in dict(namespace(each) or {}).items()
+            if name.isupper() and is_setting(value) and counts(name, value)
+        }
+    return found
+
+
+def _wrapped(thing: object) -> Iterator[object]:
+    """A function, and what it is a wrapper of."""
+    inner: object = thing
+    for _ in range(_WRAPPERS):  # an object may have any attribute one asks it for
+        if inner is None:
+            return
+        if not isinstance(inner, partial):
+            yield inner
+        inner = inner.func if isinstance(inner, partial) else getattr(inner, "__wrapped__", None)
 
 
 def _folder(thing: object) -> str | None:

@@ -166,6 +166,9 @@ class Values:
         if isinstance(value, type):
             self._use(value)
             return f"class {kind_name(value)}"
+        if isinstance(value, ModuleType):
+            self._use(value)
+            return f"module {value.__name__}"
         if isinstance(value, PurePath):
             return f"path:{near(str(value), self._folder)}"
         found = _scalar(value)
@@ -327,8 +330,6 @@ def _described(value: Any) -> str | None:
     found: str | None = None
     if isinstance(value, re.Pattern):
         found = f"re:{value.flags}:{value.pattern!r}"
-    elif isinstance(value, ModuleType):
-        found = f"module {value.__name__}"
     elif isinstance(value, _NATIVE):
         own = getattr(value, "__self__", None)
         found = f"{kind_name(value)} {own if isinstance(own, str) else ''}"

@@ -233,6 +233,14 @@ def test_what_a_function_wraps_counts_by_its_file(folder: Path, how: str) -> Non
     assert source_digest(loaded("judge_x").judge) != first
 
 
+def test_constants_of_what_a_function_wraps_count(folder: Path) -> None:
+    write(folder, judge_x="NEAREST = int('3')\n\ndef near(*a): return NEAREST\n")
+    near = loaded("judge_x").near
+
+    assert constants(partial(near, 1))["NEAREST"] == 3
+    assert constants(keeping(near))["NEAREST"] == 3
+
+
 def test_the_base_class_of_another_file_counts(folder: Path) -> None:
     write(folder, base_x="class Base:\n    limit = 1\n")
     write(folder, judge_x="from base_x import Base\nJudge = type('Judge', (Base,), {})\n")
@@ -242,9 +250,11 @@ def test_the_base_class_of_another_file_counts(folder: Path) -> None:
     assert source_digest(loaded("judge_x").Judge) != first
 
 
-def test_the_source_of_what_an_object_holds_counts(folder: Path) -> None:
+@pytest.mark.parametrize("what", ["function", "module"])
+def test_the_source_of_what_an_object_holds_counts(folder: Path, what: str) -> None:
     def state() -> dict[str, Any]:
-        return plain_state(Judge(loaded("help_x").near))
+        module = loaded("help_x")
+        return plain_state(Judge(module if what == "module" else module.near))
 
     write(folder, help_x="def near(s): return 1\n")
     first = state()

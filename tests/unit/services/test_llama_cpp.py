@@ -85,7 +85,9 @@ def test_the_endpoint_is_ready_and_described(running: tuple[LlamaCppService, End
         model=DEMO,
         generation={"temperature": 0.0},
         max_concurrent=4,
+        weights=endpoint.weights,
     )
+    assert str(endpoint.weights).startswith("sha256:")
     assert endpoint.url.startswith("http://127.0.0.1:")
     assert endpoint.url.endswith("/v1/chat/completions")
 
