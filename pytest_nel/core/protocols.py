@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from pytest_nel.core.modules import kind_name
 from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
 
@@ -51,7 +52,9 @@ class Service(Protocol):
     Attributes:
         deploys: Whether ``start`` starts something: then one process does it for a whole run.
         answers_by: Its options that determine answers; two services that agree in them answer
-            alike.
+            alike. What stands in no option as it is (an inherited variable, a file) may be
+            said by an optional static method ``identity(options)``: a mapping of plain values,
+            which is merged over those options.
     """
 
     deploys: ClassVar[bool]
@@ -134,7 +137,7 @@ class EvalEnvironment:
         """
         kind = type(self)
         return {
-            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "class": kind_name(kind),
             "source": source_digest(kind),
             "constants": constants(kind),
             "state": plain_state(self),

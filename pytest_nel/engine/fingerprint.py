@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from pytest_nel.config.schema import Generation, PluginSpec
 from pytest_nel.core.keys import digest
+from pytest_nel.core.modules import kind_name
 from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import JsonObject
 from pytest_nel.services import REGISTRY as SERVICES
@@ -39,8 +40,11 @@ def answering(
     sampling: JsonObject = {}
     if service is not None:
         options = service.options
-        names = SERVICES.load(service.type).answers_by
+        kind: Any = SERVICES.load(service.type)  # Any: a plugin's class need not have all of it
+        names = kind.answers_by
         facts |= {f"service.{name}": options.get(name) for name in names if name != "generation"}
+        more = kind.identity(options) if hasattr(kind, "identity") else {}
+        facts |= {f"service.{name}": value for name, value in more.items()}
         facts["model"] = facts.pop("service.model", None)
         sampling |= _given(options.get("generation"))
     sampling |= _given((configured or {}).get("generation"))
@@ -70,7 +74,7 @@ def reads_row(solver: object, configured: Mapping[str, Any] | None = None) -> bo
 
 def _brought(solver: object) -> JsonObject:
     kind = type(solver)
-    facts: JsonObject = {"solver": f"{kind.__module__}.{kind.__qualname__}"}
+    facts: JsonObject = {"solver": kind_name(kind)}
     says = getattr(solver, "fingerprint", None)
     if callable(says):
         return facts | {f"solver.{name}": value for name, value in says().items()}

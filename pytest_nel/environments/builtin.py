@@ -7,7 +7,6 @@ prepared and every prompt rendered once, before the first call.
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -151,7 +150,6 @@ class BenchmarkEnvironment(EvalEnvironment):
         """The scorer with what it uses, its settings, and our version, since ours may be called."""
         benchmark = self.benchmark
         return {
-            "scorer": scorer_identity(benchmark),
             "source": source_digest(benchmark.scorer) if benchmark.scorer else "",
             "constants": constants(benchmark.scorer) if benchmark.scorer else {},
             "extra": benchmark.extra,
@@ -218,20 +216,14 @@ class BenchmarkEnvironment(EvalEnvironment):
 
 
 def scorer_identity(benchmark: Benchmark) -> str:
-    """``file.py:function sha256:…`` of its source text; helpers it calls are not looked into."""
+    """``file.py:function sha256:…`` of the scorer and of what it uses."""
     function: Any = benchmark.scorer or equals_target
-    bound = ""
-    while hasattr(function, "func"):  # functools.partial
-        bound += f" {function.args!r} {function.keywords!r}"
-        function = function.func
-    target = function if inspect.isroutine(function) else type(function)
-    try:
-        source = inspect.getsource(target)
-    except (OSError, TypeError):  # no file, or a built-in
-        source = ""
+    named = function
+    while hasattr(named, "func"):  # functools.partial
+        named = named.func
+    target = named if inspect.isroutine(named) else type(named)
     file = Path(benchmark.file).name if benchmark.scorer is not None else "pytest_nel"
-    mark = sha256((source + bound).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{file}:{target.__qualname__} sha256:{mark}"
+    return f"{file}:{target.__qualname__} {source_digest(function)}"
 
 
 def _with_params(benchmark: Benchmark, params: Mapping[str, Any]) -> Benchmark:

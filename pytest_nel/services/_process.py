@@ -1,19 +1,34 @@
-"""A command that ends with us, with all that it has started, whatever happens to us."""
+"""A command that ends with us, with all that it has started, and a port that is its alone."""
 
 import contextlib
 import json
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_nel.core.errors import ConfigError, InfraError
 from pytest_nel.core.text import showable
 from pytest_nel.http.secret import Secret
 
+fcntl: Any  # a module, or None on Windows: two servers at one port are not noticed there
+try:
+    import fcntl
+except ImportError:  # pragma: no cover
+    fcntl = None
+
+HOST = "127.0.0.1"
+#: Below the ports that Linux and macOS give to outgoing connections: those of our own client,
+#: waiting for a restart, would otherwise take the server's place.
+_PORTS = range(10_000, 32_768)
+_PORT_TRIES = 200
 _SUPERVISOR = Path(__file__).with_name("_supervisor.py")
 _TAIL_LINES = 15
 _TAIL_BYTES = 20_000
@@ -166,3 +181,106 @@ def without(text: str, hidden: Collection[str]) -> str:
         if len(value) >= _WORTH_HIDING:
             text = Secret(value).out_of_text(text)
     return text
+
+
+class HeldPort:
+    """A loopback port that no other run on this machine takes while it is held.
+
+    That it is free says little: the server of another run may be about to listen there, and
+    would be measured instead. So it is held by the lock of a small file in the temporary folder,
+    which ends with this process; where none can be made, only what listens is seen.
+    """
+
+    def __init__(self, number: int, lock: int | None) -> None:
+        self.number = number
+        self._lock = lock
+
+    @classmethod
+    def take(cls, where: str, wanted: int | None = None) -> "HeldPort":
+        """Hold a port.
+
+        Args:
+            where: The place to blame, such as ``services.model``.
+            wanted: Which; None takes a free one.
+
+        Raises:
+            ConfigError: The one that is wanted is in use or held by another run.
+            InfraError: No port is free.
+        """
+        if wanted is not None:
+            held = cls._held(wanted)
+            if held is None:
+                msg = (
+                    f"{where}.port: {wanted} is held for the server of another run on this "
+                    "machine: wait for its end, or leave port out to take a free one"
+                )
+                raise ConfigError(msg)
+            try:
+                held.check(where)
+            except ConfigError:
+                held.release()
+                raise
+            return held
+        for _ in range(_PORT_TRIES):
+            held = cls._held(_PORTS[secrets.randbelow(len(_PORTS))])
+            if held is not None and is_free(held.number):
+                return held
+            if held is not None:
+                held.release()
+        msg = f"{where}: no free port between {_PORTS.start} and {_PORTS.stop - 1} on {HOST}"
+        raise InfraError(msg, retryable=False)
+
+    @classmethod
+    def _held(cls, number: int) -> "HeldPort | None":
+        lock = _open(Path(tempfile.gettempdir(), f"nel-port-{number}.lock"))
+        if lock is None:
+            return cls(number, None)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except OSError:  # this file system has no locks
+            os.close(lock)
+            lock = None
+        return cls(number, lock)
+
+    def check(self, where: str) -> None:
+        """Refuse a port where somebody listens."""
+        if not is_free(self.number):
+            msg = (
+                f"{where}.port: {self.number} is in use on {HOST}, and what listens there would "
+                "be measured instead: end that, or leave port out to take a free one"
+            )
+            raise ConfigError(msg)
+
+    def release(self) -> None:
+        """Let others have it; harmless twice."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+
+def _open(path: Path) -> int | None:
+    """A descriptor of a file for everybody's locks, or None."""
+    if fcntl is None:
+        return None
+    for flags in (os.O_RDONLY, os.O_RDONLY | os.O_CREAT | os.O_EXCL, os.O_RDONLY):
+        try:  # made by nobody else in a folder for all: some systems refuse to create over it
+            return os.open(path, flags | os.O_NOFOLLOW, 0o644)
+        except (FileNotFoundError, FileExistsError):
+            continue
+        except OSError:
+            return None
+    return None
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a closed one lingers
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True

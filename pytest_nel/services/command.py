@@ -7,25 +7,23 @@ The command runs under a supervisor, so nothing of it outlives this process; see
 import contextlib
 import logging
 import re
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from pytest_nel.config.interpolate import expand, resolve_secret
+from pytest_nel.config.interpolate import expand, getenv, resolve_secret
 from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model
-from pytest_nel.core.errors import ConfigError, InfraError, NelError
+from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import Endpoint, Protocol
-from pytest_nel.services._process import SupervisedProcess
+from pytest_nel.core.values import is_secret
+from pytest_nel.services._process import HOST, HeldPort, SupervisedProcess
 from pytest_nel.services._readiness import PATHS, Probe, wait_until_ready
 
-HOST = "127.0.0.1"
 _LOG = logging.getLogger(__name__)
 #: What a shell or a doubled brace says comes first, so that it is never read as a placeholder.
 _PLACEHOLDER = re.compile(
@@ -34,10 +32,9 @@ _PLACEHOLDER = re.compile(
 _KNOWN = ("host", "port")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _Path = Annotated[str, Field(pattern=r"^/[!-~]*$")]
-#: Below the ports that Linux and macOS give to outgoing connections: those of our own client,
-#: waiting for a restart, would otherwise take the server's place.
-_PORTS = range(10_000, 32_768)
-_PORT_TRIES = 200
+_OF_A_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)|([A-Za-z_]\w*))")
+#: Where a run is, not what it asks.
+_OF_A_PLACE = {"CUDA_VISIBLE_DEVICES", "HOSTNAME", "TMPDIR"}
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
@@ -137,6 +134,37 @@ class CommandService:
         self._changing = threading.Lock()
         self._watcher: threading.Thread | None = None
         self._trouble: str | None = None
+        self._held: HeldPort | None = None
+
+    @staticmethod
+    def identity(options: Mapping[str, Any]) -> Mapping[str, object]:
+        """What determines answers and stands in no option as it is.
+
+        Args:
+            options: As written in the suite.
+
+        Returns:
+            ``env`` with references replaced, the folder it runs in, and the values of inherited
+            variables that the command names; what is named as a secret is left out.
+        """
+        hidden = {*_asks(str(options.get("api_key") or "")), *_OF_A_PLACE}
+        written = {str(name): str(value) for name, value in (options.get("env") or {}).items()}
+        cwd = Path(str(options.get("cwd") or ".")).expanduser()
+        words = _words(options.get("command") or "")
+        return {
+            "env": {
+                name: _value(value)
+                for name, value in written.items()
+                if not any(_hides(each, hidden) for each in (name, *_asks(value)))
+            },
+            "cwd": str(cwd.resolve()),
+            "variables": {
+                name: getenv(name)
+                for word in words
+                for name in _asks(word)
+                if name not in written and not _hides(name, hidden)
+            },
+        }
 
     @property
     def trouble(self) -> str | None:
@@ -154,18 +182,20 @@ class CommandService:
         key = None
         if config.api_key is not None:
             key = resolve_secret(config.api_key, where=f"{self._where}.api_key")
-        port = self._port(config.port)
-        probe = self._probe(port, key)
+        self._release()
+        self._held = HeldPort.take(self._where, config.port)
+        port = self._held.number
         ready = False
         self._stopping.clear()
         try:
+            probe = self._probe(port, key)
             self._bring_up(probe, port)
             ready = True
         finally:
             if not ready:
                 self.stop()
         self._watcher = threading.Thread(
-            target=self._watch, args=(probe, port), name=f"nel-{self._name}", daemon=True
+            target=self._watch, args=(probe, self._held), name=f"nel-{self._name}", daemon=True
         )
         self._watcher.start()
         return Endpoint(
@@ -190,17 +220,12 @@ class CommandService:
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.join()
+        self._release()
 
-    def _port(self, wanted: int | None) -> int:
-        if wanted is None:
-            return _free_port(self._where)
-        if not _is_free(wanted):
-            msg = (
-                f"{self._where}.port: {wanted} is in use on {HOST}, and what listens there would "
-                "be measured instead: end that, or leave port out to take a free one"
-            )
-            raise ConfigError(msg)
-        return wanted
+    def _release(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.release()
 
     def _probe(self, port: int, key: str | None) -> Probe:
         config = self._config
@@ -248,7 +273,7 @@ class CommandService:
             self._process.launch(command, env=self._variables(port), cwd=cwd)
         wait_until_ready(self._process, probe, deadline, wanted=lambda: not self._stopping.is_set())
 
-    def _watch(self, probe: Probe, port: int) -> None:
+    def _watch(self, probe: Probe, held: HeldPort) -> None:
         """Wait for the server's death; start it again as often as allowed."""
         restarts = 0
         while True:
@@ -262,7 +287,8 @@ class CommandService:
             if self._stopping.wait(min(_FIRST_PAUSE * 2 ** (restarts - 1), _LONGEST_PAUSE)):
                 return
             try:
-                self._bring_up(probe, self._port(port))
+                held.check(self._where)
+                self._bring_up(probe, held.number)
             except (NelError, OSError) as error:
                 if self._stopping.is_set():
                     return
@@ -288,6 +314,24 @@ def _ended(status: int | None) -> str:
     return "the server " + (
         "did not come up again" if status is None else f"ended with status {status}"
     )
+
+
+def _asks(text: str) -> Iterator[str]:
+    """The variables that a text refers to as a shell does."""
+    return (match[1] or match[2] for match in _OF_A_SHELL.finditer(text))
+
+
+def _hides(variable: str, hidden: set[str]) -> bool:
+    """Whether an environment variable does not count; there, any token is a secret."""
+    return variable in hidden or is_secret(variable) or variable.upper().endswith("_TOKEN")
+
+
+def _value(written: str) -> str:
+    try:
+        value: str = expand(written)
+    except ConfigError:  # a variable is missing: the start will say so
+        return written
+    return value
 
 
 def _words(command: str | list[str]) -> list[str]:
@@ -319,22 +363,3 @@ def _fill(text: str, facts: Mapping[str, str]) -> str:
         return f"{{{match['literal']}}}" if match["literal"] else facts[match["name"]]
 
     return _PLACEHOLDER.sub(filled, text)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a closed one lingers
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port(where: str) -> int:
-    for _ in range(_PORT_TRIES):
-        port = _PORTS[secrets.randbelow(len(_PORTS))]
-        if _is_free(port):
-            return port
-    msg = f"{where}: no free port between {_PORTS.start} and {_PORTS.stop - 1} on {HOST}"
-    raise InfraError(msg, retryable=False)

@@ -87,7 +87,7 @@ def test_the_endpoint_is_ready_and_described(running: tuple[LlamaCppService, End
         max_concurrent=4,
         weights=endpoint.weights,
     )
-    assert (endpoint.weights or "").startswith("sha256:")
+    assert str(endpoint.weights).startswith("sha256:")
     assert endpoint.url.startswith("http://127.0.0.1:")
     assert endpoint.url.endswith("/v1/chat/completions")
 
