@@ -26,7 +26,7 @@ from pytest_nel.records.claims import claim
 from pytest_nel.records.files import derive, utc_now
 from pytest_nel.records.index import index_journals
 from pytest_nel.records.record import StepRecord
-from pytest_nel.records.rundir import RunDirectory, RunFacts, next_turn, read_run
+from pytest_nel.records.rundir import RunDirectory, RunFacts, next_turn, read_run, refuse_used
 
 SETTINGS = (
     "repeats",
@@ -199,21 +199,3 @@ def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:
     if not benchmark.name:
         benchmark.name = type(benchmark).__name__
     return benchmark
-
-
-def refuse_used(directory: Path, way_out: str = "") -> None:
-    """Refuse a directory that is not empty.
-
-    Args:
-        directory: It need not exist.
-        way_out: What else may be done, for the message.
-
-    Raises:
-        ConfigError: It holds something; the message says what to do.
-    """
-    if directory.is_dir() and any(directory.iterdir()):
-        msg = (
-            f"output directory {directory} is not empty: results are never overwritten; "
-            f"name a new directory or remove that one{way_out}"
-        )
-        raise ConfigError(msg)

@@ -5,6 +5,7 @@ new judgements together.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from pytest_nel.records.index import JournalIndex, Known, short
 from pytest_nel.records.places import Reader
 from pytest_nel.records.record import Solved
 
+FIRST = "0-dropped"
+"""Whose journal counts before those of all others of its turn: they judge again what it drops."""
 _WHAT_COUNTS = ("judging", "rows_hash", "prompts")
 
 
@@ -98,7 +101,7 @@ def drop_stale(engine: Engine, stale: Stale, plan: BenchmarkPlan, directory: Pat
     engine.prepare(plan.environment)
     found = engine.loop.call(stale.find())
     if found:
-        journal = engine.writing.open(directory, plan.id)
+        journal = replace(engine.writing, writer=FIRST).open(directory, plan.id)
         for key in found:
             journal.dropped(key)
         journal.close()

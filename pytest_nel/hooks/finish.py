@@ -110,8 +110,7 @@ class Finish:
             return
         index, count = run.shard
         empty = [name for name, bench in run.benchmarks.items() if not bench.plan.problems]
-        for name in empty:
-            run.note(f"shard {index}/{count} of {name} is empty")
+        run.notes += [f"shard {index}/{count} of {name} is empty" for name in empty]
         self._empty = len(empty) == len(run.benchmarks)
 
     def _hand_over(self, session: pytest.Session) -> None:
@@ -132,7 +131,7 @@ class Finish:
 
     def take_over(self, given: dict[str, Any]) -> None:
         """What a worker handed over when it ended."""
-        self._hear(given["notes"])
+        self._run.notes += [note for note in given["notes"] if note not in self._run.notes]
         self._run.kept.update(given["kept"])
         self._empty = self._empty or given["empty"]
         if given["stop"] is not None and self._run.stop is None:
@@ -185,8 +184,9 @@ class Finish:
             mine = Counter(
                 outcome for one, outcome in self._measured.items() if before_bracket(one) == nodeid
             )
+            readable = min(mine.total(), derived.bundle["n_attempted"])
             now = Session(
-                self._ended(session), self._run.selected[nodeid], mine.total(), mine["unscored"]
+                self._ended(session), self._run.selected[nodeid], readable, mine["unscored"]
             )
         elif self._nothing_left(session):
             now = replace(now, selected=0)

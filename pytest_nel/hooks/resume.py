@@ -12,7 +12,6 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode, Past
-from pytest_nel.engine.run import refuse_used
 from pytest_nel.engine.stale import Stale, drop_stale, may_have_changed
 from pytest_nel.hooks.models import suite_args
 from pytest_nel.hooks.options import Options, shard
@@ -22,7 +21,15 @@ from pytest_nel.records.claims import claim
 from pytest_nel.records.index import JournalIndex, index_journals
 from pytest_nel.records.journal import journal_files, turn_of
 from pytest_nel.records.plans import plan_of
-from pytest_nel.records.rundir import RUN, RunDirectory, RunFacts, newest_run, next_turn, read_run
+from pytest_nel.records.rundir import (
+    RUN,
+    RunDirectory,
+    RunFacts,
+    newest_run,
+    next_turn,
+    read_run,
+    refuse_used,
+)
 
 RESULTS = "eval_results"
 _BEGINNINGS = {RUN, SUITE_FILE, "logs"}

@@ -58,10 +58,18 @@ class Terminal:
                 chosen = sum(key.benchmark == bench.plan.id for key in run.order)
                 self._part(bench.plan.id, chosen, bench.plan.repeats)
         if planned and not self._config.option.collectonly:
-            where = shown_path(run.directory, self._config)
-            going_on = run.mode is not None and run.turn > 1
-            planned.append(f"nel: going on in {where}" if going_on else f"nel: results in {where}")
+            planned.append(self._where())
         return planned
+
+    def pytest_report_header(self) -> list[str]:
+        """With workers nobody here collects, so say it now."""
+        told = self._run.role == "controller" and not self._config.option.collectonly
+        return [self._where()] if told else []
+
+    def _where(self) -> str:
+        where = shown_path(self._run.directory, self._config)
+        goes_on = self._run.mode is not None and self._run.turn > 1
+        return f"nel: going on in {where}" if goes_on else f"nel: results in {where}"
 
     def _part(self, name: str, total: int = 0, repeats: int = 1) -> Progress:
         if name not in self._parts:
@@ -223,6 +231,6 @@ def plan_line(run: Run, bench: BenchmarkRun) -> str:
     spec = run.services.get(bench.service or "")
     if spec is None:
         return f"{text}, solver from fixture nel_solver"
-    model, url = spec.options.get("model"), spec.options.get("url")
+    model, url = spec.options.get("model") or bench.service, spec.options.get("url")
     where = f" at {str(url).partition('?')[0]}" if url else f" served here ({spec.type})"
     return f"{text}, model {model}{where}, C={plan.config.max_concurrent}"

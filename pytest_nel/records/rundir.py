@@ -209,3 +209,21 @@ def next_turn(directory: Path) -> int:
     turns = [turn_of(path) for path in directory.glob("*/journal/*.jsonl")]
     turns += [int(read_plan(path.parent).get("turn", 0)) for path in directory.glob(f"*/{PLAN}")]
     return max(turns, default=0) + 1
+
+
+def refuse_used(directory: Path, way_out: str = "") -> None:
+    """Refuse a directory that is not empty.
+
+    Args:
+        directory: It need not exist.
+        way_out: What else may be done, for the message.
+
+    Raises:
+        ConfigError: It holds something; the message says what to do.
+    """
+    if directory.is_dir() and any(directory.iterdir()):
+        msg = (
+            f"output directory {directory} is not empty: results are never overwritten; "
+            f"name a new directory or remove that one{way_out}"
+        )
+        raise ConfigError(msg)

@@ -26,7 +26,7 @@ def test_rescoring_needs_no_model(nel: Nel, endpoint: RunningEndpoint, how: list
     assert set(outcomes(nel).values()) == {"correct"}
     assert "12 judged from stored answers" in ended.out
     after = bundle(nel)["fingerprint"]
-    assert {name for name in before if before[name] != after[name]} == {"scorer"}
+    assert {name for name in before if before[name] != after[name]} == {"scorer", "judging"}
 
 
 def test_a_run_that_was_rescored_goes_on_for_nothing(nel: Nel, endpoint: RunningEndpoint) -> None:

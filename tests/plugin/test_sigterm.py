@@ -184,7 +184,7 @@ def test_a_stop_that_was_killed_does_not_stop_the_next_run(
     (nel.folder / "run").mkdir()
     line = ["bench_sums.py", "-p", "xdist", "-n2", "--nel-output-dir", "run"]
     nel.run(*line, "--nel-resume")
-    (nel.folder / "run" / ".stop").touch()
+    (nel.folder / "run" / ".control.json").write_text('{"stop": true, "live": [], "adopt": {}}')
     steady.reset()
     nel.bench(sums(12))
 

@@ -103,7 +103,7 @@ for name in glob.glob("run/truth/journal/*.jsonl"):
     done = run(tmp_path, "bench_truth.py", *model(endpoint.url))
 
     assert "journal: " in done.stdout
-    assert "unreadable (JSONDecodeError" in done.stdout
+    assert "damaged (no checksum" in done.stdout
     assert bundle(tmp_path / "run" / "truth")["n_attempted"] == 3
 
 

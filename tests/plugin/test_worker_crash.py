@@ -153,7 +153,7 @@ def test_a_scorer_that_kills_while_stored_answers_are_judged_again_is_found(
     deadly_scorer(nel, 40, "7")
     endpoint.reset()
 
-    again = run(nel, "--nel-rescore", model=True)
+    again = run(nel, "--nel-rescore", model=False)
 
     assert (first.code, again.code) == (0, 7), again.text
     assert set(unscored(again)) == {(6, 0)}

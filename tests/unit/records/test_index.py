@@ -115,6 +115,41 @@ def test_a_run_may_have_more_files_than_a_process_can_open(tmp_path: Path) -> No
     assert found == {idx: (str(max(range(idx, 80, 9))), 1.0) for idx in range(9)}
 
 
+def test_what_is_dropped_may_be_judged_again_in_the_same_turn(tmp_path: Path) -> None:
+    write(tmp_path, "gw1.jsonl", solved(0, "a"), (0, scored(0.0)), solved(1, "b"), (1, scored(0.0)))
+    writer = JournalWriter(tmp_path / journal_name("0-dropped", 2), {})
+    for idx in (0, 1):
+        writer.dropped(AttemptKey("b", idx, 0))
+    writer.close()
+    dropped = responses(tmp_path)
+    write(tmp_path, journal_name("gw0", 2), (0, scored(1.0)))
+
+    assert dropped == []
+    assert responses(tmp_path) == [("a", 1.0)]
+
+
+def test_a_second_try_without_a_score_takes_nothing_from_the_first(tmp_path: Path) -> None:
+    failed = solved(0, "", failure="infra_error", because="wrong")
+    write(tmp_path, "main.jsonl", solved(0, "a"), (0, scored(0.0)), failed, (0, scored(None)))
+
+    known = index_journals(tmp_path).known(0, 0)
+
+    assert responses(tmp_path) == [("a", 0.0)]
+    assert known is not None
+    assert known.again is None
+
+
+def test_an_answer_says_for_which_outcome_it_was_asked_again(tmp_path: Path) -> None:
+    again = solved(0, "b", because="wrong")
+    write(tmp_path, "main.jsonl", solved(0, "a"), (0, scored(0.0)), again, (0, scored(1.0)))
+
+    known = index_journals(tmp_path).known(0, 0)
+
+    assert known is not None
+    assert known.answer is not None
+    assert known.answer.because == "wrong"
+
+
 def test_a_stored_answer_may_be_judged_in_a_later_turn(tmp_path: Path) -> None:
     write(tmp_path, "gw1.jsonl", solved(0, "a"))
     write(tmp_path, "main.2.jsonl", (0, scored(0.0)))
