@@ -252,9 +252,9 @@ def settle(run: Run, bench: BenchmarkRun, plan: JsonObject, identity: Identity) 
     if made.changed:
         run.indexes.pop(bench.plan.id, None)
         where = made.aside.relative_to(run.directory) if made.aside else directory.name
+        said = "begun afresh" if made.back is None else f"going on with {made.back.name}"
         run.note(
-            f"{bench.plan.id}: begun afresh, since {'; '.join(made.changed)} "
-            f"(earlier records: {where})"
+            f"{bench.plan.id}: {said}, since {'; '.join(made.changed)} (earlier records: {where})"
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.plans import plan_of, write_plan
+from pytest_nel.records.plans import PLAN, plan_of, write_plan
 from pytest_nel.records.record import dumps
 
 fcntl: Any  # a module, or None on Windows
@@ -20,6 +20,7 @@ except ImportError:
     fcntl = None
 
 EARLIER = "earlier"
+JOURNAL = "journal"
 
 
 def changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
@@ -64,6 +65,25 @@ def set_aside(directory: Path) -> Path:
     return aside
 
 
+def bring_back(directory: Path, plan: Mapping[str, object]) -> Path | None:
+    """Put records that were set aside back in their place, the youngest that fit the plan.
+
+    Returns:
+        The folder they were in, or None where none fit. The journal moves before plan.json:
+        without a plan it is looked through.
+    """
+    for number in range(len(list(directory.glob(f"{EARLIER}-*"))), 0, -1):
+        folder = directory / f"{EARLIER}-{number}"
+        there = plan_of(folder)
+        if there is None or changes(there, plan):
+            continue
+        for name in (JOURNAL, PLAN):
+            if (folder / name).exists():
+                (folder / name).rename(directory / name)
+        return folder
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What became of the records that a benchmark's directory held.
@@ -71,10 +91,12 @@ class Claim:
     Attributes:
         changed: Why they say nothing any more.
         aside: Where they are then.
+        back: Where records that do fit had been set aside; they are in their place again.
     """
 
     changed: Sequence[str] = ()
     aside: Path | None = None
+    back: Path | None = None
 
 
 def claim(
@@ -100,6 +122,8 @@ def claim(
     with _one_at_a_time(directory):
         old = plan_of(directory)
         if old is None:
+            if (directory / JOURNAL).is_dir() and look_through is not None:
+                look_through({"fingerprint": {}})  # killed while records were brought back
             write_plan(directory, plan)
             return Claim()
         if old.get("turn") == plan["turn"]:
@@ -118,10 +142,12 @@ def claim(
             )
             raise ConfigError(msg)
         aside = set_aside(directory) if changed else None
-        if not changed and look_through is not None:
-            look_through(old)
+        back = bring_back(directory, plan) if changed else None
+        there = plan_of(directory)
+        if there is not None and look_through is not None:
+            look_through(there)
         write_plan(directory, plan)
-        return Claim(changed, aside)
+        return Claim(changed, aside, back)
 
 
 @contextlib.contextmanager

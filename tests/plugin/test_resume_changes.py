@@ -202,3 +202,20 @@ def test_a_wrapped_solver_is_what_it_wraps_as_well(nel: Nel, endpoint: RunningEn
     assert (same.code, other.code, kept) == (0, 0, 0), other.text
     assert endpoint.stats()["requests"] == 4
     assert "begun afresh, since model: 'm' → 'n'" in other.out
+
+
+def test_the_right_model_again_brings_its_records_back(
+    nel: Nel, endpoint: RunningEndpoint, how: list[str]
+) -> None:
+    nel.bench(sums(6))
+    first(nel, *how)
+    before = results(nel)
+    again(nel, "--nel-model-id", "wrong", *how)
+    endpoint.reset()
+
+    ended = again(nel, *how)
+
+    assert endpoint.stats()["requests"] == 0
+    assert results(nel) == before
+    assert "sums: going on with earlier-1, since model: 'wrong' → 'm'" in ended.out
+    assert (nel.folder / "run/sums/earlier-2/results.jsonl").exists()

@@ -188,6 +188,31 @@ def test_records_that_do_not_fit_are_set_aside_whole(tmp_path: Path) -> None:
     ]
 
 
+def test_records_that_fit_again_come_back(tmp_path: Path) -> None:
+    claim(tmp_path, plan(), afresh=True)
+    JournalWriter(tmp_path / "journal" / "main.jsonl", {"of": "m"}).close()
+    claim(tmp_path, plan(2, answering={"model": "n"}), afresh=True)
+    JournalWriter(tmp_path / "journal" / "main.2.jsonl", {"of": "n"}).close()
+    seen: list[int] = []
+
+    made = claim(tmp_path, plan(3), afresh=True, look_through=lambda old: seen.append(old["turn"]))
+
+    assert made.back == tmp_path / "earlier-1"
+    assert made.aside == tmp_path / "earlier-2"
+    assert seen == [1]  # the plan they were made under
+    assert [path.name for path in (tmp_path / "journal").iterdir()] == ["main.jsonl"]
+    assert (made.aside / "journal" / "main.2.jsonl").exists()
+
+
+def test_a_kill_while_records_come_back_has_them_looked_through(tmp_path: Path) -> None:
+    JournalWriter(tmp_path / "journal" / "main.jsonl", {}).close()
+    seen: list[object] = []
+
+    claim(tmp_path, plan(3), afresh=True, look_through=seen.append)
+
+    assert seen == [{"fingerprint": {}}]
+
+
 def test_records_that_must_fit_are_left_alone(tmp_path: Path) -> None:
     claim(tmp_path, plan(), afresh=True)
 
