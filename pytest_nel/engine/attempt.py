@@ -18,6 +18,7 @@ from pytest_nel.core.errors import (
     NoAnswer,
     ScorerError,
 )
+from pytest_nel.core.pictures import picture
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
@@ -29,7 +30,7 @@ from pytest_nel.core.types import (
 )
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard
-from pytest_nel.engine.identity import Identity, picture
+from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.user_code import of_user, says

@@ -79,7 +79,7 @@ def _brought(solver: object) -> JsonObject:
     if callable(says):
         return facts | {f"solver.{name}": value for name, value in says().items()}
     facts["solver.source"] = source_digest(kind)
-    facts["solver.constants"] = constants(kind)
+    facts |= {f"solver.constants.{name}": value for name, value in constants(kind).items()}
     return facts | {f"solver.{name}": value for name, value in plain_state(solver).items()}
 
 

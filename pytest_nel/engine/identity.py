@@ -7,11 +7,10 @@ same judge and the same gold answer.
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from hashlib import blake2b, sha256
-from pathlib import Path
 from typing import Any
 
+from pytest_nel.core.pictures import picture
 from pytest_nel.core.types import SeedResult
 from pytest_nel.records.record import dumps
 
@@ -74,19 +73,3 @@ def _text(parts: list[Any]) -> str:
         return _ENCODER.encode(parts)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(json.loads(dumps(parts)), sort_keys=True)
-
-
-def picture(place: str) -> str:
-    """What tells a picture from others: the digest of a file, else the text itself."""
-    path = Path(place)
-    try:
-        stat = path.stat()
-    except (OSError, ValueError):  # a URL, or data
-        return place
-    return _content(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=4096)
-def _content(path: Path, changed: int, size: int) -> str:
-    del changed, size  # part of the cache's key
-    return blake2b(path.read_bytes(), digest_size=_SIZE).hexdigest()

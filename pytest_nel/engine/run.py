@@ -151,7 +151,7 @@ class _Run:
         def look_through(old: JsonObject) -> None:
             if may_have_changed(old, written):
                 stale = Stale(plan, identity, index_journals(directory / "journal"))
-                drop_stale(engine, stale, plan, directory)
+                drop_stale(engine, stale, plan, directory, turn)
 
         claim(directory, written, afresh=True, look_through=look_through)
 

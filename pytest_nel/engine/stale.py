@@ -4,8 +4,11 @@ They are found before a run goes on, so that whatever it then looks at, no score
 new judgements together.
 """
 
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +18,14 @@ from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.session import Engine
+from pytest_nel.engine.user_code import of_user
 from pytest_nel.records.index import JournalIndex, Known, short
 from pytest_nel.records.places import Reader
 from pytest_nel.records.record import Solved
 
 FIRST = "0-dropped"
 """Whose journal counts before those of all others of its turn: they judge again what it drops."""
-_WHAT_COUNTS = ("judging", "rows_hash", "prompts")
+_WHAT_COUNTS = ("judging", "rows_hash", "prompts", "seeds")
 
 
 def may_have_changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -31,8 +35,14 @@ def may_have_changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         old: The object of the plan.json that is there.
         new: The one that will be.
     """
+    known = set(_WHAT_COUNTS) <= set(old["fingerprint"])
+    return not known or bool(changed(old, new))
+
+
+def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Parts of the fingerprint by which judgements of one plan do not count under the other."""
     before, after = old["fingerprint"], new["fingerprint"]
-    return any(name not in before or before[name] != after.get(name) for name in _WHAT_COUNTS)
+    return [name for name in _WHAT_COUNTS if before.get(name, after.get(name)) != after.get(name)]
 
 
 class Stale:
@@ -64,21 +74,30 @@ class Stale:
         return [key async for key in self._found()]
 
     async def _found(self) -> AsyncIterator[AttemptKey]:
-        """Every problem is seeded once."""
+        """Every problem is seeded once; what the plan leaves out now may come back later."""
+        judged = sorted(key for key in self._index if self._judgement(key) is not None)
         with self._index.reading() as read:
-            for problem in self._plan.problems:
-                judged = [
-                    (key, known)
-                    for repeat in range(self._plan.repeats)
-                    if (known := self._index.known(problem, repeat)) and known.judgement
-                    for key in [AttemptKey(self._plan.id, problem, repeat)]
-                ]
-                if not judged:
-                    continue
-                seed = await self._plan.environment.seed(problem)
-                for key, known in judged:
-                    if not self._counts(key, known, seed, read):
+            for problem, keys in groupby(judged, key=itemgetter(0)):
+                seed = await self._seed(problem)
+                for idx, repeat in keys:
+                    key = AttemptKey(self._plan.id, idx, repeat)
+                    known = self._index.known(idx, repeat)
+                    if seed is None or known is None or not self._counts(key, known, seed, read):
                         yield key
+
+    def _judgement(self, key: tuple[int, int]) -> object:
+        known = self._index.known(*key)
+        return None if known is None else known.judgement
+
+    async def _seed(self, problem: int) -> SeedResult | None:
+        """The problem as it is now; None where there is none any more."""
+        if problem >= self._plan.facts["dataset_size"]:
+            return None
+        try:
+            seed: object = await of_user(self._plan.environment.seed, problem)
+        except Exception:  # noqa: BLE001 - a user's environment; the attempt will say why
+            return None
+        return seed if isinstance(seed, SeedResult) else None
 
     def _counts(self, key: AttemptKey, known: Known, seed: SeedResult, read: Reader) -> bool:
         if known.answer is None:
@@ -96,13 +115,23 @@ class Stale:
         return same and known.score_key == short(score_key)
 
 
-def drop_stale(engine: Engine, stale: Stale, plan: BenchmarkPlan, directory: Path) -> int:
-    """Write into the journal which judgements do not count; returns how many (blocking)."""
+def drop_stale(
+    engine: Engine, stale: Stale, plan: BenchmarkPlan, directory: Path, turn: int
+) -> int:
+    """Write into the journal which judgements do not count; returns how many (blocking).
+
+    Args:
+        engine: Whose loop is used.
+        stale: What looks for them.
+        plan: The benchmark.
+        directory: Its folder.
+        turn: The run's own: whoever writes in it, or later, judges again what is dropped.
+    """
     engine.prepare(plan.environment)
     found = engine.loop.call(stale.find())
     if found:
-        journal = replace(engine.writing, writer=FIRST).open(directory, plan.id)
-        for key in found:
-            journal.dropped(key)
-        journal.close()
+        writing = replace(engine.writing, writer=FIRST, turn=turn)
+        with contextlib.closing(writing.open(directory, plan.id)) as journal:
+            for key in found:
+                journal.dropped(key)
     return len(found)

@@ -12,6 +12,7 @@ from pytest_nel.authoring.catalog import blame
 from pytest_nel.authoring.template import Template, compile_template, prompt_text
 from pytest_nel.core.errors import DataError, NelError
 from pytest_nel.core.keys import digest
+from pytest_nel.core.pictures import picture
 from pytest_nel.core.types import Message, SeedResult
 from pytest_nel.datasets.load import load_rows, plain_rows, row_ids
 
@@ -28,6 +29,8 @@ class Problems:
         ids: A name for each.
         prompt_digest: The hash of everything that will be asked.
         extra_digest: The hash of the scorer's settings.
+        seeds_digest: The hash of what a ``seed_fn`` makes beside that: gold answers, metadata,
+            pictures by content. Of a template's problems the rows say it.
         twins: For problems that are asked as one before them is: how many of those there are.
     """
 
@@ -176,18 +179,22 @@ class Problems:
         total = sha256(json.dumps(self._benchmark.system_prompt).encode() + b"\n")
         template = self._benchmark.seed_fn is None
         seen: dict[int, int] = {}
+        seeds = sha256()
         for idx, row in enumerate(self.rows):
             if template:  # a hundred thousand of them: no more is made than can be wrong
                 at = self.dataset.where(idx)
                 self._target(row, at)
                 asked = json.dumps(self._prompt(row, at))
             else:
-                asked = _asked(self._made_by_author(idx))
+                seed = self._made_by_author(idx)
+                asked = _asked(seed)
+                seeds.update(_beside(seed).encode() + b"\n")
             total.update(asked.encode() + b"\n")
             before = seen.get(mark := hash(asked), 0)
             seen[mark] = before + 1
             if before:
                 self.twins[idx] = before
+        self.seeds_digest = f"sha256:{seeds.hexdigest()}"
         return f"sha256:{total.hexdigest()}"
 
     def _target(self, row: Mapping[str, Any], at: str) -> str:
@@ -215,6 +222,12 @@ def _asked(seed: SeedResult) -> str:
     messages = None if seed.messages is None else [dict(each) for each in seed.messages]
     asked = [seed.prompt, seed.system, messages, list(seed.images or ())]
     return json.dumps(asked, sort_keys=True, default=str)
+
+
+def _beside(seed: SeedResult) -> str:
+    pictures = [picture(image) for image in seed.images or ()]
+    beside = [seed.expected_answer, dict(seed.metadata), pictures]
+    return json.dumps(beside, sort_keys=True, default=str)
 
 
 def _gold_names(benchmark: Benchmark) -> frozenset[str]:

@@ -141,6 +141,7 @@ class BenchmarkEnvironment(EvalEnvironment):
             "content_hash": data.content_hash,
             "rows_hash": self._problems.rows_hash,
             "prompts": self.prompt_digest(),
+            "seeds": self._problems.seeds_digest,
             "scorer": scorer_identity(self.benchmark),
             "extra": self._problems.extra_digest,
             "pass_at": self.pass_at,

@@ -31,4 +31,8 @@ class Only:
             return True
         index = earlier_index(self._run, item.key.benchmark)
         known = index.known(item.key.problem_idx, item.key.repeat)
-        return known is not None and known.outcome == self._run.options.given["only"]
+        if known is None:
+            return False
+        waits = known.outcome is None and known.answer is not None  # for a judgement
+        outcome = known.outcome or ("unscored" if waits else None)
+        return bool(outcome == self._run.options.given["only"])

@@ -12,7 +12,7 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode, Past
-from pytest_nel.engine.stale import Stale, drop_stale, may_have_changed
+from pytest_nel.engine.stale import Stale, changed, drop_stale, may_have_changed
 from pytest_nel.hooks.models import suite_args
 from pytest_nel.hooks.options import Options, shard
 from pytest_nel.hooks.snapshot import SUITE_FILE
@@ -245,12 +245,18 @@ def settle(run: Run, bench: BenchmarkRun, plan: JsonObject, identity: Identity) 
     plan = {**plan, "turn": run.turn}
 
     def look_through(old: JsonObject) -> None:
+        if run.options.given.get("only") and (what := changed(old, plan)):
+            msg = (
+                f"{bench.plan.id}: {', '.join(what)} changed since its answers were judged: first "
+                "say --nel-resume alone, which judges them again"
+            )
+            raise ConfigError(msg)
         if may_have_changed(old, plan):
             _drop_stale(run, bench, identity, old)
 
     made = claim(directory, plan, afresh=afresh, look_through=look_through)
+    run.indexes.pop(bench.plan.id, None)  # another worker may have dropped some
     if made.changed:
-        run.indexes.pop(bench.plan.id, None)
         where = made.aside.relative_to(run.directory) if made.aside else directory.name
         said = "begun afresh" if made.back is None else f"going on with {made.back.name}"
         run.note(
@@ -275,8 +281,8 @@ def _drop_stale(run: Run, bench: BenchmarkRun, identity: Identity, old: JsonObje
     name = bench.plan.id
     asked = _read_row(old) if run.mode is Mode.RESCORE else None
     stale = Stale(bench.plan, identity, index_of(run, name), asked=asked)
-    run.kept["dropped"] += drop_stale(run.engine, stale, bench.plan, run.directory / name)
-    run.indexes.pop(name)
+    directory = run.directory / name
+    run.kept["dropped"] += drop_stale(run.engine, stale, bench.plan, directory, run.turn)
 
 
 def _read_row(plan: JsonObject) -> bool:

@@ -21,6 +21,7 @@ except ImportError:
 
 EARLIER = "earlier"
 JOURNAL = "journal"
+_COMPARED = {"answering", "solver", "prompts"}  # by changes() already
 
 
 def changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
@@ -63,6 +64,20 @@ def set_aside(directory: Path) -> Path:
         if not path.name.startswith((EARLIER, ".")):
             path.rename(aside / path.name)
     return aside
+
+
+def _refuse_difference(name: str, old: JsonObject, new: JsonObject) -> None:
+    if dumps(old) == dumps(new):
+        return
+    one, two = _fingerprint(old), _fingerprint(new)
+    names = [*changes(old, new)]
+    names += [part for part in two if part not in _COMPARED and one.get(part) != two[part]]
+    what = f" ({', '.join(names)})" if names else ""
+    msg = (
+        f"{name}: two processes of this run loaded different data{what}; what a run loads must be "
+        "the same each time it is loaded"
+    )
+    raise NelError(msg)
 
 
 def bring_back(directory: Path, plan: Mapping[str, object]) -> Path | None:
@@ -127,12 +142,7 @@ def claim(
             write_plan(directory, plan)
             return Claim()
         if old.get("turn") == plan["turn"]:
-            if dumps(old) != dumps(json.loads(dumps(plan))):
-                msg = (
-                    f"{directory.name}: two processes of this run loaded different data; "
-                    "a dataset must be the same each time it is loaded"
-                )
-                raise NelError(msg)
+            _refuse_difference(directory.name, old, json.loads(dumps(plan)))
             return Claim()
         changed = changes(old, plan)
         if changed and not afresh:

@@ -23,6 +23,7 @@ _SHOWN = (
     *("n_wrong", "n_unparsed", "n_unscored", "n_truncated"),
 )
 """What a bundle must say to be shown."""
+_ALSO_NUMBERS = ("turns", "n_cached", "n_made_again", "n_overtaken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,9 @@ def _bundle(directory: Path) -> JsonObject:
         raise ConfigError(msg)
     try:
         bundle: JsonObject = json.loads(found[0].read_text(encoding="utf-8"))
-        _ = ([bundle[name] for name in _SHOWN], bundle["benchmark"]["scores"]["mean_reward"])
+        numbers = [bundle[name] for name in _SHOWN]
+        numbers += [bundle[name] for name in _ALSO_NUMBERS if name in bundle]
+        _ = (sum(numbers), bundle["benchmark"]["scores"]["mean_reward"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = f"{type(error).__name__}: {error}"
         msg = f"{found[0]}: cannot be read ({said}){_remedy(directory.parent)}"

@@ -296,7 +296,7 @@ class JournalIndex:
         else:
             self._judged.clear(row)
             self._outcomes[row] = 0
-            self._begun[row] = _NONE  # nobody is waited for
+            self._begun[row], self._open[row] = _NONE, 0  # nobody is waited for
 
     def _enter_answer(self, row: int, place: Place, head: "_Head") -> None:
         if self._judged.has(row) and self._answers.has(row):

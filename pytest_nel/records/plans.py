@@ -17,6 +17,7 @@ _KINDS: Mapping[str, type] = {
     "repeats": int,
     "config": dict,
     "fingerprint": dict,
+    "suite": str,  # may be missing: a run without pytest has none
 }
 
 
@@ -50,11 +51,11 @@ def _trouble(plan: object) -> str | None:
     if not isinstance(plan, dict):
         return f"expected an object, got {type(plan).__name__}"
     for name, kind in _KINDS.items():
-        if not isinstance(plan.get(name), kind):
+        if not isinstance(plan.get(name, "" if name == "suite" else None), kind):
             return f"{name}: expected {kind.__name__}, got {plan.get(name)!r}"[:200]
-    numbers = [*plan["problems"], plan.get("turn", 0)]
+    numbers = [*plan["problems"], plan.get("turn", 0), plan["config"].get("max_unscored", 0)]
     if not all(isinstance(number, int) for number in numbers):
-        return "problems, turn: expected numbers"
+        return "problems, turn, max_unscored: expected numbers"
     shard = plan.get("shard")
     if shard is not None and not _is_shard(shard):
         return f"shard: expected [index, count], got {shard!r}"[:200]

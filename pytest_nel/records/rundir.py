@@ -1,4 +1,4 @@
-"""A run's directory: whose it is, who writes into it now, what in it still counts."""
+"""A run's directory: whose it is, and who writes into it now."""
 
 import contextlib
 import json
@@ -20,7 +20,6 @@ except ImportError:
     fcntl = None
 
 RUN = "run.json"
-EARLIER = "earlier"
 PATIENCE = 10.0
 """Seconds in which the workers of a controller that was killed have ended."""
 

@@ -85,7 +85,7 @@ def kept_lines(kept: Mapping[str, int]) -> list[Line]:
         "kept": "{n:,} taken as recorded",
         "judged": "{n:,} judged from stored answers",
         "changed": "{n:,} solved again: their problem has changed",
-        "dropped": "{n:,} scores counted no more: their problem or their scorer has changed",
+        "dropped": "{n:,} judgements counted no more: their problem or their scorer has changed",
     }
     parts = [text.format(n=kept[name]) for name, text in said.items() if kept.get(name)]
     return [Line(f"of the earlier records: {', '.join(parts)}")] if parts else []

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.plugin.running import Ended, Nel, rows, sums
 from tests.plugin.test_resume import RUN, bundle, first, outcomes
 from tests.support.endpoint import RunningEndpoint, running_endpoint
@@ -146,3 +148,121 @@ def test_zero_and_zero_point_zero_are_one_temperature(nel: Nel, endpoint: Runnin
 
     assert ended.code == 0, ended.text
     assert endpoint.stats()["requests"] == 0
+
+
+@pytest.mark.parametrize(
+    ("fewer", "more"),
+    [
+        (["--nel-repeats", "1"], ["--nel-repeats", "2", "-k", "r0"]),
+        (["--nel-repeats", "2", "--nel-max-problems", "2"], ["--nel-repeats", "2", "-k", "r0"]),
+    ],
+    ids=["repeats", "problems"],
+)
+@pytest.mark.parametrize("judge", ["--nel-resume", "--nel-rescore"])
+def test_what_a_smaller_plan_left_out_is_no_part_of_a_larger_one(
+    nel: Nel, judge: str, fewer: list[str], more: list[str]
+) -> None:
+    file = nel.bench(rows("7", "7", "7", "7"))
+    first(nel, "--nel-repeats", "2")
+    judging(file, "return numeric_match(sample)", "return False")
+    nel.run(*RUN, judge, *fewer, model=judge == "--nel-resume")
+
+    ended = resumed(nel, *more)
+
+    assert set(outcomes(nel).values()) == {"wrong"}, ended.text
+    assert len(outcomes(nel)) < 8
+
+
+SEEDED = """
+from pathlib import Path
+from pytest_nel import ScorerInput, SeedResult, benchmark, numeric_match, scorer
+
+HERE = Path(__file__).parent
+ROWS = [{"say": str(n)} for n in range(4)]
+
+
+def seed(row, idx):
+    gold = (HERE / "gold.txt").read_text().split()[idx]
+    return SeedResult(row["say"], gold, images=[str(HERE / "picture.png")] if PICTURES else None)
+
+
+PICTURES = False
+
+
+@benchmark(name="sums", dataset=ROWS, seed_fn=seed)
+@scorer
+def measured(sample: ScorerInput) -> object:
+    return numeric_match(sample)
+"""
+
+
+def test_a_gold_answer_that_a_seed_function_reads_counts_as_it_is_now(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    nel.write("bench_sums.py", SEEDED)
+    nel.write("gold.txt", "0 1 2 3")
+    first(nel)
+    nel.write("gold.txt", "0 9 9 9")
+    endpoint.reset()
+
+    part = resumed(nel, "-k", "sums[0-")
+    shown = outcomes(nel)
+    resumed(nel)
+
+    assert shown == {(0, 0): "correct"}, part.text
+    assert sorted(outcomes(nel).values()) == ["correct", "wrong", "wrong", "wrong"]
+    assert endpoint.stats()["requests"] == 0
+
+
+CLASS = """
+from pytest_nel import EvalEnvironment, SeedResult, VerifyResult, register
+
+
+@register("sums")
+class Sums(EvalEnvironment):
+    name = "sums"
+
+    def __len__(self):
+        return 4
+
+    async def seed(self, idx):
+        if idx == 2:
+            raise ValueError("row is bad")
+        return SeedResult(str(idx), str(idx))
+
+    async def verify(self, response, expected, sandbox=None, **metadata):
+        return VerifyResult(float(response == expected))
+"""
+
+
+def test_a_problem_that_cannot_be_made_keeps_no_run_from_going_on(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    file = nel.write("bench_sums.py", CLASS)
+    first(nel, code=7)
+    endpoint.reset()
+    judging(file, "float(response == expected)", "0.0")
+
+    ended = resumed(nel)
+
+    assert ended.code == 7, ended.text
+    assert "row is bad" in ended.out
+    assert sorted(outcomes(nel).values()) == ["unscored", "wrong", "wrong", "wrong"]
+    assert endpoint.stats()["requests"] == 0
+
+
+def test_some_attempts_alone_are_not_judged_by_another_scorer(
+    nel: Nel, endpoint: RunningEndpoint, how: list[str]
+) -> None:
+    file = nel.bench(rows("1", "2", "7"))
+    first(nel)
+    before = outcomes(nel)
+    endpoint.reset()
+    judging(file, "return numeric_match(sample)", "return True")
+
+    ended = resumed(nel, "--nel-only", "wrong", *how)
+
+    assert ended.code == 4, ended.text
+    assert "judging changed since its answers were judged: first say --nel-resume" in ended.out
+    assert endpoint.stats()["requests"] == 0
+    assert outcomes(nel) == before
