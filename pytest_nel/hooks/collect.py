@@ -19,10 +19,9 @@ from pytest_nel.engine.plan import make_plan
 from pytest_nel.environments import resolve
 from pytest_nel.hooks.item import AttemptItem
 from pytest_nel.hooks.models import override, suite_for
+from pytest_nel.hooks.resume import QUICK_NODE
 from pytest_nel.hooks.state import ERROR_MARK, BenchmarkRun, Run, run_key
 from pytest_nel.records.plans import PLAN
-
-QUICK_NODE = "quick.nel.yaml"
 
 
 class SuiteFile(pytest.File):

@@ -78,6 +78,7 @@ class Finish:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Send nothing more, at once; the rest waits for the end of the session."""
         del excinfo
+        self._run.interrupted = True
         if self._run.engine is not None:
             self._run.engine.stop("interrupted")
 

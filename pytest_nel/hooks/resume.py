@@ -20,7 +20,7 @@ from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.claims import claim
 from pytest_nel.records.index import JournalIndex, index_journals
 from pytest_nel.records.journal import journal_files, turn_of
-from pytest_nel.records.plans import plan_of
+from pytest_nel.records.plans import plan_of, planned, read_plan
 from pytest_nel.records.rundir import (
     RUN,
     RunDirectory,
@@ -32,6 +32,7 @@ from pytest_nel.records.rundir import (
 )
 
 RESULTS = "eval_results"
+QUICK_NODE = "quick.nel.yaml"
 _BEGINNINGS = {RUN, SUITE_FILE, "logs"}
 _SHARD_VARIABLES = ("NEL_SHARD_IDX", "NEL_TOTAL_SHARDS")
 _ARRAY_VARIABLES = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")
@@ -178,6 +179,8 @@ def _earlier(directory: Path, facts: RunFacts) -> Path | None:
     """The directory itself, when it holds a run of the same suite; None when it is empty."""
     there = read_run(directory) if directory.is_dir() else None
     if there is None:
+        if _is_known_by_its_plans(directory, facts):
+            return directory
         if not _only_begun(directory):
             refuse_used(directory)
         return None
@@ -196,6 +199,13 @@ def _refuse_nested(directory: Path) -> None:
     if outer is not None:
         msg = f"{directory} lies in the directory of another run, {outer}: name another place"
         raise ConfigError(msg)
+
+
+def _is_known_by_its_plans(directory: Path, facts: RunFacts) -> bool:
+    """Whether it holds records of these files: run.json may have been lost."""
+    suites = {read_plan(path).get("suite", "") for path in planned(directory)}
+    quick = {QUICK_NODE} if any(name.startswith("benchmark ") for name in facts.targets) else set()
+    return bool(suites) and suites <= {*facts.targets, *quick}
 
 
 def _only_begun(directory: Path) -> bool:

@@ -142,6 +142,7 @@ class Run:
         short_protocol: Whether items between siblings may skip pytest's own protocol.
         set_up: The collector whose set-up is in force.
         stop: Why the run gave up early.
+        interrupted: Ctrl-C came.
         config_error: A collection error of ours was seen.
         derived: Files and bundles, when the run is over.
         checks: Decisions, when the run is over.
@@ -184,6 +185,7 @@ class Run:
     short_protocol: bool = False
     set_up: object = None
     stop: StopReason | None = None
+    interrupted: bool = False
     config_error: bool = False
     derived: list[Derived] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)

@@ -69,7 +69,10 @@ class Terminal:
     def _where(self) -> str:
         where = shown_path(self._run.directory, self._config)
         goes_on = self._run.mode is not None and self._run.turn > 1
-        return f"nel: going on in {where}" if goes_on else f"nel: results in {where}"
+        if goes_on:
+            return f"nel: going on in {where}"
+        nothing = " (no earlier run to go on with)" if self._run.mode is not None else ""
+        return f"nel: results in {where}{nothing}"
 
     def _part(self, name: str, total: int = 0, repeats: int = 1) -> Progress:
         if name not in self._parts:
@@ -185,6 +188,8 @@ class Terminal:
         yield from run_lines(results, run.checks, notes)
         if run.stop is not None:
             yield Line(f"stopped: {run.stop.text}", {"red": True})
+        elif run.interrupted:
+            yield Line("interrupted: the same line with --nel-resume goes on", {"red": True})
         yield Line(f"results: {shown_path(run.directory, self._config)}")
 
     def _shown(self, derived: Derived) -> Iterator[Line]:

@@ -1,5 +1,6 @@
 """Under ``-n``: what workers are told, what they hand back, who runs what."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -230,7 +231,8 @@ class Distribution:
         session: Any = self._run.config.pluginmanager.getplugin("dsession")
         manager = getattr(session, "nodemanager", None)
         if manager is not None:
-            manager.teardown_nodes()
+            with contextlib.suppress(OSError):  # a worker has closed its end just now
+                manager.teardown_nodes()
         self._over = True
         (self._run.directory / CONTROL).unlink(missing_ok=True)
         self._note_orphans()

@@ -11,6 +11,7 @@ from pytest_nel.records.record import dumps
 from pytest_nel.records.whole import whole
 
 PLAN = "plan.json"
+_WAY_OUT = "; move it away: the next run with --nel-resume makes it again"
 _KINDS: Mapping[str, type] = {
     "benchmark": str,
     "problems": list,
@@ -38,11 +39,11 @@ def read_plan(directory: Path) -> JsonObject:
     try:
         plan: JsonObject = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        msg = f"{path}: cannot be read: {error}"
+        msg = f"{path}: cannot be read: {error}{_WAY_OUT}"
         raise ConfigError(msg) from error
     trouble = _trouble(plan)
     if trouble is not None:
-        msg = f"{path}: damaged: {trouble}"
+        msg = f"{path}: damaged: {trouble}{_WAY_OUT}"
         raise ConfigError(msg)
     return plan
 

@@ -182,13 +182,13 @@ def read_run(directory: Path) -> RunFacts | None:
         if not text:  # it was killed before it could say anything
             return None
         found = json.loads(text)
-        facts = RunFacts(**found)
+        facts = RunFacts(**dict(found))
         set(facts.targets).add("")  # a TypeError unless it holds texts or their like
         return facts if facts.shard is None else replace(facts, shard=(*facts.shard,))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        msg = f"{path}: cannot be read: {error}"
+        msg = f"{path}: cannot be read: {error}; move it away: a run is known by its plans, too"
         raise ConfigError(msg) from error
 
 

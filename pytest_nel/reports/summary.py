@@ -84,7 +84,7 @@ def kept_lines(kept: Mapping[str, int]) -> list[Line]:
     said = {
         "kept": "{n:,} taken as recorded",
         "judged": "{n:,} judged from stored answers",
-        "changed": "{n:,} solved again: their problem has changed",
+        "changed": "{n:,} solved again: another problem stands in their place",
         "dropped": "{n:,} judgements counted no more: their problem or their scorer has changed",
     }
     parts = [text.format(n=kept[name]) for name, text in said.items() if kept.get(name)]

@@ -70,7 +70,7 @@ def test_a_row_that_changed_is_solved_again_and_no_other(
 
     assert endpoint.stats()["requests"] == 1
     assert outcomes(nel)[1, 0] == "correct"
-    assert "1 solved again: their problem has changed" in ended.out
+    assert "1 solved again: another problem stands in their place" in ended.out
 
 
 AFRESH = {

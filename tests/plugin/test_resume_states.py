@@ -225,3 +225,43 @@ def test_many_benchmarks_with_many_journals_need_few_files(nel: Nel) -> None:
     assert sys.executable in limited
     assert done.returncode == 0, done.stdout + done.stderr
     assert "24 taken as recorded" in done.stdout
+
+
+@pytest.mark.parametrize("lost", ["", None], ids=["empty", "gone"])
+def test_without_its_run_json_a_run_is_known_by_its_plans(
+    nel: Nel, endpoint: RunningEndpoint, lost: str | None
+) -> None:
+    nel.bench(sums(4))
+    first(nel)
+    path = nel.folder / "run/run.json"
+    path.unlink()
+    if lost is not None:
+        path.write_text(lost)
+    endpoint.reset()
+
+    ended = again(nel)
+
+    assert endpoint.stats()["requests"] == 0
+    assert "4 taken as recorded" in ended.out
+
+
+def test_without_its_plan_a_run_goes_on_with_its_journal(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    nel.bench(sums(4))
+    first(nel)
+    (nel.folder / "run/sums/plan.json").unlink()
+    endpoint.reset()
+
+    again(nel)
+
+    assert endpoint.stats()["requests"] == 0
+    assert len(outcomes(nel)) == 4
+
+
+def test_with_no_earlier_run_the_header_says_so(nel: Nel) -> None:
+    nel.bench(sums(2))
+
+    ended = again(nel)
+
+    assert "nel: results in run (no earlier run to go on with)" in ended.out
