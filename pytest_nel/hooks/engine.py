@@ -141,7 +141,7 @@ def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
     if isinstance(solver, ConfiguredSolvers):
         facts = answering(None, bench.plan.config.solver.model_dump(), asked)
     else:  # what is configured answers nothing, unless this solver wraps it or asks the model
-        wraps = run.configured_asked and run.solvers.knows(bench.plan)
+        wraps = (bench.wraps or run.configured_asked) and run.solvers.knows(bench.plan)
         options = bench.plan.config.solver.model_dump() if wraps else None
         asked = asked if bench.asks_model or wraps else None
         facts = answering(solver, options, asked)
@@ -165,9 +165,14 @@ def _plan_json(bench: BenchmarkRun, identity: Identity) -> JsonObject:
 def _brought(run: Run, bench: BenchmarkRun) -> None:
     """A fixture's solver answers: refuse options it never sees, record nothing it does not use.
 
+    One that wraps the configured solver lets that see them all.
+
     Raises:
         ConfigError: Options for the configured solver, or for a model that is not asked.
     """
+    bench.brought = True
+    if bench.wraps and run.solvers.knows(bench.plan):
+        return
     lost = ["system-prompt"] if bench.asks_model else ["system-prompt", *OF_THE_MODEL]
     flags = [f"--nel-{name}" for name in lost if name in run.options.given]
     if flags:
@@ -176,7 +181,6 @@ def _brought(run: Run, bench: BenchmarkRun) -> None:
             "would not see it: set it there, or measure that benchmark in a run of its own"
         )
         raise ConfigError(msg)
-    bench.brought = True
     bench.written = {**bench.written, "solver": {"type": FIXTURE}}
 
 
@@ -200,12 +204,18 @@ def _solvers(run: Run, benches: Sequence[BenchmarkRun], item: pytest.Item) -> li
                 'run, so declare it with @pytest.fixture(scope="session")'
             )
             raise ConfigError(msg)
+        bench.wraps = _wraps(info.name2fixturedefs["nel_solver"])
         carrier.parent = top  # only now: pytest >= 9.2 lets no item with [...] have children
         _set_up(carrier, bench)
         bench.asks_model = "nel_model" in info.names_closure or run.model_asked
         solvers.append(carrier.funcargs["nel_solver"])
         top = carrier
     return solvers
+
+
+def _wraps(definitions: Sequence[Any]) -> bool:
+    """Whether each override of a fixture asks for the one below it, down to our own."""
+    return all("nel_solver" in override.argnames for override in definitions[1:])
 
 
 def _set_up(carrier: Any, bench: BenchmarkRun) -> None:

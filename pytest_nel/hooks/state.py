@@ -45,6 +45,7 @@ class BenchmarkRun:
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
         brought: Whether a user's fixture answers it.
+        wraps: Whether that fixture gives to its solver the one that is configured.
         asks_model: Whether the fixture that brings its solver uses ``nel_model``.
         written: Its entry as a suite file says it, references unexpanded: what may reach the disk.
         hook: pytest's hooks as this file's conftest.py files see them, the same for every item.
@@ -59,6 +60,7 @@ class BenchmarkRun:
     location: tuple[str, int | None]
     written: Mapping[str, Any]
     brought: bool = False
+    wraps: bool = False
     asks_model: bool = False
     hook: Any = None
 

@@ -83,3 +83,44 @@ def test_the_record_claims_no_model_that_was_not_asked(nel: Nel, how: list[str])
     assert ended.bundle()["fingerprint"]["model"] is None
     assert ended.bundle()["config"]["solver"] == {"type": "fixture"}
     assert "service: model" not in (ended.run_dir / "suite.nel.yaml").read_text(encoding="utf-8")
+
+
+WRAPPING = """
+import pytest
+
+class Wrapper:
+    def __init__(self, inner):
+        self.inner = inner
+
+    async def solve(self, seed, sandbox):
+        return await self.inner.solve(seed, sandbox)
+
+@pytest.fixture(scope="session")
+def nel_solver(nel_solver):
+    return Wrapper(nel_solver)
+"""
+
+
+def test_what_is_wrapped_sees_every_option(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(rows("7"))
+    nel.write("conftest.py", WRAPPING)
+    options = ["--nel-temperature=0.9", "--nel-system-prompt=Hi", "--nel-output-dir=run"]
+
+    ended = nel.run("bench_sums.py", *options)
+
+    assert ended.code == 0, ended.text
+    (body,) = (json.loads(text) for text in endpoint.bodies())
+    assert body["temperature"] == 0.9
+    assert body["messages"][0] == {"role": "system", "content": "Hi"}
+    assert "system_prompt: Hi" in (nel.folder / "run/suite.nel.yaml").read_text()
+
+
+def test_an_override_that_wraps_nothing_below_another_that_does_refuses(nel: Nel) -> None:
+    nel.bench(rows("7"), file="below/bench_sums.py")
+    nel.write("conftest.py", WRAPPING)
+    nel.write("below/conftest.py", FIXED.format(text="7"))
+
+    ended = nel.run("below/bench_sums.py", "--nel-system-prompt=Hi")
+
+    assert ended.code == 4, ended.text
+    assert "--nel-system-prompt: sums is answered by the fixture nel_solver" in ended.text
