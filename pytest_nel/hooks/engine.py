@@ -70,10 +70,10 @@ def _begin(run: Run, item: pytest.Item) -> None:
     engine.writing = _writing(run)
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
-    write_snapshot(run)
     identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
     for bench, identity in zip(benches, identities, strict=True):
         settle(run, bench, _plan_json(bench, identity), identity)
+    write_snapshot(run)  # only now: one that is refused changes nothing
     room = rooms(run, benches)
     for bench, solver, identity in zip(benches, solvers, identities, strict=True):
         engine.add(bench.plan, solver, _how(run, bench, identity, room[bench.plan.id]))

@@ -6,18 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.locks import fcntl
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.plans import PLAN, plan_of, write_plan
 from pytest_nel.records.record import dumps
-
-fcntl: Any  # a module, or None on Windows
-try:
-    import fcntl
-except ImportError:
-    fcntl = None
 
 EARLIER = "earlier"
 JOURNAL = "journal"
@@ -90,7 +84,7 @@ def bring_back(directory: Path, plan: Mapping[str, object]) -> Path | None:
     for number in range(len(list(directory.glob(f"{EARLIER}-*"))), 0, -1):
         folder = directory / f"{EARLIER}-{number}"
         there = plan_of(folder)
-        if there is None or changes(there, plan):
+        if there is None or changes(there, plan) or not (folder / JOURNAL).is_dir():
             continue
         for name in (JOURNAL, PLAN):
             if (folder / name).exists():
@@ -136,15 +130,10 @@ def claim(
     """
     with _one_at_a_time(directory):
         old = plan_of(directory)
-        if old is None:
-            if (directory / JOURNAL).is_dir() and look_through is not None:
-                look_through({"fingerprint": {}})  # killed while records were brought back
-            write_plan(directory, plan)
-            return Claim()
-        if old.get("turn") == plan["turn"]:
+        if old is not None and old.get("turn") == plan["turn"]:
             _refuse_difference(directory.name, old, json.loads(dumps(plan)))
             return Claim()
-        changed = changes(old, plan)
+        changed = [] if old is None else changes(old, plan)
         if changed and not afresh:
             msg = (
                 f"{directory.name}: not what its answers were given to ({'; '.join(changed)}): "
@@ -152,10 +141,11 @@ def claim(
             )
             raise ConfigError(msg)
         aside = set_aside(directory) if changed else None
-        back = bring_back(directory, plan) if changed else None
-        there = plan_of(directory)
-        if there is not None and look_through is not None:
-            look_through(there)
+        journal = directory / JOURNAL
+        back = None if journal.is_dir() else bring_back(directory, plan)
+        if journal.is_dir() and look_through is not None:
+            # without a plan somebody was killed while records were brought back
+            look_through(plan_of(directory) or {"fingerprint": {}})
         write_plan(directory, plan)
         return Claim(changed, aside, back)
 

@@ -7,17 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.locks import fcntl
 from pytest_nel.records.journal import turn_of
 from pytest_nel.records.plans import PLAN, read_plan
-
-fcntl: Any  # a module, or None on Windows: two runs in one directory are not noticed there
-try:
-    import fcntl
-except ImportError:
-    fcntl = None
 
 RUN = "run.json"
 PATIENCE = 10.0

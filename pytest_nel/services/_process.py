@@ -12,17 +12,11 @@ import tempfile
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pytest_nel.core.errors import ConfigError, InfraError
+from pytest_nel.core.locks import fcntl
 from pytest_nel.core.text import showable
 from pytest_nel.http.secret import Secret
-
-fcntl: Any  # a module, or None on Windows: two servers at one port are not noticed there
-try:
-    import fcntl
-except ImportError:  # pragma: no cover
-    fcntl = None
 
 HOST = "127.0.0.1"
 #: Below the ports that Linux and macOS give to outgoing connections: those of our own client,

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.plugin.running import Nel, rows
+from tests.plugin.test_resume_changes import WRAPPER
 from tests.plugin.test_solver_fixture import FIXED
 from tests.support.endpoint import RunningEndpoint
 
@@ -85,25 +86,9 @@ def test_the_record_claims_no_model_that_was_not_asked(nel: Nel, how: list[str])
     assert "service: model" not in (ended.run_dir / "suite.nel.yaml").read_text(encoding="utf-8")
 
 
-WRAPPING = """
-import pytest
-
-class Wrapper:
-    def __init__(self, inner):
-        self.inner = inner
-
-    async def solve(self, seed, sandbox):
-        return await self.inner.solve(seed, sandbox)
-
-@pytest.fixture(scope="session")
-def nel_solver(nel_solver):
-    return Wrapper(nel_solver)
-"""
-
-
 def test_what_is_wrapped_sees_every_option(nel: Nel, endpoint: RunningEndpoint) -> None:
     nel.bench(rows("7"))
-    nel.write("conftest.py", WRAPPING)
+    nel.write("conftest.py", WRAPPER)
     options = ["--nel-temperature=0.9", "--nel-system-prompt=Hi", "--nel-output-dir=run"]
 
     ended = nel.run("bench_sums.py", *options)
@@ -117,7 +102,7 @@ def test_what_is_wrapped_sees_every_option(nel: Nel, endpoint: RunningEndpoint) 
 
 def test_an_override_that_wraps_nothing_below_another_that_does_refuses(nel: Nel) -> None:
     nel.bench(rows("7"), file="below/bench_sums.py")
-    nel.write("conftest.py", WRAPPING)
+    nel.write("conftest.py", WRAPPER)
     nel.write("below/conftest.py", FIXED.format(text="7"))
 
     ended = nel.run("below/bench_sums.py", "--nel-system-prompt=Hi")

@@ -265,3 +265,14 @@ def test_with_no_earlier_run_the_header_says_so(nel: Nel) -> None:
     ended = again(nel)
 
     assert "nel: results in run (no earlier run to go on with)" in ended.out
+
+
+def test_a_run_that_is_refused_by_its_records_keeps_its_suite_file(nel: Nel) -> None:
+    nel.bench(sums(4))
+    first(nel)
+    suite = nel.folder / "run/suite.nel.yaml"
+    before = suite.read_bytes()
+
+    again(nel, "--nel-only", "wrong", "--nel-model-id", "other", code=4)
+
+    assert suite.read_bytes() == before

@@ -204,6 +204,17 @@ def test_records_that_fit_again_come_back(tmp_path: Path) -> None:
     assert (made.aside / "journal" / "main.2.jsonl").exists()
 
 
+def test_a_kill_between_setting_aside_and_bringing_back_loses_no_way_back(tmp_path: Path) -> None:
+    claim(tmp_path, plan(), afresh=True)
+    JournalWriter(tmp_path / "journal" / "main.jsonl", {}).close()
+    set_aside(tmp_path)  # and then it was killed
+
+    made = claim(tmp_path, plan(3), afresh=True)
+
+    assert made.back == tmp_path / "earlier-1"
+    assert (tmp_path / "journal" / "main.jsonl").exists()
+
+
 def test_a_kill_while_records_come_back_has_them_looked_through(tmp_path: Path) -> None:
     JournalWriter(tmp_path / "journal" / "main.jsonl", {}).close()
     seen: list[object] = []
