@@ -1,20 +1,19 @@
 """The one door: a suite file, or its text, becomes a :class:`Suite`; everything wrong at once."""
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_nel.config._document import Document, read_document, shown
+from pytest_nel.config._document import Document, read_document
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
+from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
 from pytest_nel.config.schema import BenchmarkConfig, OutputConfig, RunConfig
 from pytest_nel.core.errors import ConfigError
 
 _RESERVED = {"", "default", "none"}
-_SECRET_WORDS = ("api_key", "token", "secret", "password")
 
 #: Keys of the reference system's schema that have no meaning here yet. Saying so beats calling
 #: them unknown: the file may be right for another version.
@@ -62,15 +61,7 @@ def load_suite(path: str | FilePath, env: Mapping[str, str] | None = None) -> Su
     Raises:
         ConfigError: It cannot be read, or something is wrong: one line for each thing.
     """
-    try:
-        text = FilePath(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        msg = f"{path}: cannot read this suite: {error.strerror or error}"
-        raise ConfigError(msg) from error
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        msg = f"{path}:{line}: not UTF-8: save the file as UTF-8"
-        raise ConfigError(msg) from error
+    text = text_of(path, "suite")
     return parse_suite(text, str(path), env)
 
 
@@ -81,9 +72,9 @@ def parse_suite(text: str, where: str, env: Mapping[str, str] | None = None) -> 
         ConfigError: As :func:`load_suite`.
     """
     document = read_document(text)
-    _refuse(document.problems, document, where)
+    refuse(document.problems, document, where)
     if not isinstance(document.value, dict):
-        got = "nothing" if document.value is None else _kind(document.value)
+        got = "nothing" if document.value is None else kind(document.value)
         line = document.line(())
         msg = f"{where}:{line}: expected a mapping with services and benchmarks, got {got}"
         raise ConfigError(msg)
@@ -105,25 +96,15 @@ def _validated(
     value: Mapping[str, Any], document: Document | None, where: str, env: Mapping[str, str] | None
 ) -> Suite:
     raw = {key: inner for key, inner in value.items() if not key.startswith("_")}
-    _refuse([*_not_yet(raw), *reference_problems(raw, env)], document, where)
+    refuse([*_not_yet(raw), *reference_problems(raw, env)], document, where)
     try:
         config = RunConfig.model_validate(expand(raw, env))
     except ValidationError as error:
         problems = [_from_pydantic(entry, raw) for entry in error.errors(include_url=False)]
-        _refuse(problems, document, where)
+        refuse(problems, document, where)
         raise  # never without problems; kept so that no error can vanish
-    _refuse([*_booleans(raw, config), *_cross_checks(config)], document, where)
+    refuse([*_booleans(raw, config), *_cross_checks(config)], document, where)
     return Suite(raw=raw, config=config, source=where)
-
-
-def _refuse(problems: Iterable[Problem], document: Document | None, where: str) -> None:
-    lines = []
-    for path, message in problems:
-        line = 0 if document is None else document.line(path)
-        place = f"{where}:{line}" if line else where
-        lines.append((line, f"{place}: {shown(path)}{message}"))
-    if lines:
-        raise ConfigError("\n".join(text for _, text in sorted(lines)))
 
 
 def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
@@ -159,63 +140,13 @@ def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
         return Problem(path, "required, but missing")
     if error["type"] == "extra_forbidden":
         return Problem(path, _unknown_key(path))
-    return Problem(path, f"expected {_expected(error)}, got {_got(path, raw)}")
+    return Problem(path, f"expected {expected(error)}, got {got(path, raw)}")
 
 
 def _unknown_key(path: Path) -> str:
     models: dict[str | int, type[BaseModel]] = {"benchmarks": BenchmarkConfig}
     model = RunConfig if len(path) == 1 else models.get(path[0], OutputConfig)
-    return "unknown key" + _suggestion(str(path[-1]), model.model_fields)
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f".{hint} Known: {', '.join(names) or 'none'}"
-
-
-def _expected(error: Mapping[str, Any]) -> str:
-    context = error.get("ctx", {})
-    bounds = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-    for key, words in bounds.items():
-        if key in context:
-            return f"{words} {context[key]}"
-    if error["type"] == "too_short":
-        return f"at least {context['min_length']} entry"
-    for prefix, words in (
-        ("int", "a whole number"),
-        ("float", "a number"),
-        ("bool", "true or false"),
-        ("string", "text (quote it)"),
-        ("list", "a list"),
-        ("dict", "a mapping (key: value)"),
-        ("model", "a mapping (key: value)"),
-    ):
-        if error["type"].startswith(prefix):
-            return words
-    return str(error["msg"])
-
-
-def _got(path: Path, raw: Any) -> str:
-    """What the *file* says there: an expanded variable may be a secret."""
-    if any(word in str(part).lower() for part in path for word in _SECRET_WORDS):
-        return "something else (not shown)"
-    value = raw
-    for part in path:
-        if not isinstance(value, dict | list):
-            break
-        value = value[part]  # type: ignore[index]  # a list is only ever indexed by numbers here
-    if isinstance(value, dict | list):
-        return _kind(value)
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}…"
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, dict):
-        return "a mapping"
-    return "a list" if isinstance(value, list) else repr(value)[:80]
+    return "unknown key" + suggestion(str(path[-1]), model.model_fields)
 
 
 def _booleans(raw: Mapping[str, Any], config: RunConfig) -> Iterator[Problem]:
@@ -238,7 +169,5 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
     for index, benchmark in enumerate(config.benchmarks):
         service = benchmark.solver.options.get("service")
         if service is not None and service not in config.services:
-            message = (
-                f"no service is called {service!r}{_suggestion(str(service), config.services)}"
-            )
+            message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
             yield Problem(("benchmarks", index, "solver", "service"), message)

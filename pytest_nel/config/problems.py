@@ -1,0 +1,95 @@
+"""What is wrong with a YAML file, said one line each: where, what was wanted, what came."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from pytest_nel.config._document import Document, shown
+from pytest_nel.config.interpolate import Path, Problem
+from pytest_nel.core.errors import ConfigError
+
+_SECRET_WORDS = ("api_key", "token", "secret", "password")
+
+
+def text_of(path: str | FilePath, what: str) -> str:
+    """The text of a UTF-8 file, with or without a byte order mark.
+
+    Raises:
+        ConfigError: It cannot be read; ``what`` says what it was to be.
+    """
+    try:
+        return FilePath(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        msg = f"{path}: cannot read this {what}: {error.strerror or error}"
+        raise ConfigError(msg) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        msg = f"{path}:{line}: not UTF-8: save the file as UTF-8"
+        raise ConfigError(msg) from error
+
+
+def refuse(problems: Iterable[Problem], document: Document | None, where: str) -> None:
+    """Raise a ConfigError with a line for each, in the order of the file; nothing for none."""
+    lines = []
+    for path, message in problems:
+        line = 0 if document is None else document.line(path)
+        place = f"{where}:{line}" if line else where
+        lines.append((line, f"{place}: {shown(path)}{message}"))
+    if lines:
+        raise ConfigError("\n".join(text for _, text in sorted(lines)))
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """``. Did you mean 'x'? Known: x, y``."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f".{hint} Known: {', '.join(names) or 'none'}"
+
+
+def expected(error: Mapping[str, Any]) -> str:
+    """What pydantic wanted, in words."""
+    context = error.get("ctx", {})
+    bounds = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    for key, words in bounds.items():
+        if key in context:
+            return f"{words} {context[key]}"
+    if error["type"] == "literal_error":
+        return f"one of {context['expected']}"
+    if error["type"] == "too_short":
+        return f"at least {context['min_length']} entry"
+    for prefix, words in (
+        ("int", "a whole number"),
+        ("float", "a number"),
+        ("bool", "true or false"),
+        ("string", "text (quote it)"),
+        ("list", "a list"),
+        ("dict", "a mapping (key: value)"),
+        ("model", "a mapping (key: value)"),
+    ):
+        if error["type"].startswith(prefix):
+            return words
+    return str(error["msg"])
+
+
+def got(path: Path, raw: Any) -> str:
+    """What the *file* says there: an expanded variable may be a secret."""
+    if any(word in str(part).lower() for part in path for word in _SECRET_WORDS):
+        return "something else (not shown)"
+    value = raw
+    for part in path:
+        if not isinstance(value, dict | list):
+            break
+        value = value[part]  # type: ignore[index]  # a list is only ever indexed by numbers here
+    if isinstance(value, dict | list):
+        return kind(value)
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def kind(value: object) -> str:
+    """``a mapping``, ``a list``, or the value itself."""
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else repr(value)[:80]
