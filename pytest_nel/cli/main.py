@@ -14,6 +14,7 @@ COMMANDS = {
     ("eval", "merge"): "pytest_nel.cli.eval_merge",
     ("eval", "report"): "pytest_nel.cli.eval_report",
     ("eval", "run"): "pytest_nel.cli.eval_run",
+    ("gate",): "pytest_nel.cli.gate",
     ("list",): "pytest_nel.cli.list",
 }
 

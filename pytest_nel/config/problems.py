@@ -37,7 +37,7 @@ def refuse(problems: Iterable[Problem], document: Document | None, where: str) -
         place = f"{where}:{line}" if line else where
         lines.append((line, f"{place}: {shown(path)}{message}"))
     if lines:
-        raise ConfigError("\n".join(text for _, text in sorted(lines)))
+        raise ConfigError("\n".join(text for _, text in sorted(set(lines))))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

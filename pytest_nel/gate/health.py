@@ -2,35 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from pytest_nel.gate.check import Check
 from pytest_nel.gate.verdict import Exit
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One decision about a benchmark.
-
-    Attributes:
-        id: ``<suite>::<benchmark>::health``.
-        status: Whether it holds; ``open`` when the run ended before it could be decided.
-        reason: One line.
-        code: The exit code this check asks for.
-    """
-
-    id: str
-    status: Literal["passed", "failed", "open"]
-    reason: str
-    code: Exit
-
-    def as_json(self) -> dict[str, Any]:
-        """For checks.json."""
-        return {
-            "id": self.id,
-            "status": self.status,
-            "reason": self.reason,
-            "exit_code": int(self.code),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Exit codes: one table, one order."""
+"""Exit codes: one table, one order; and what verdicts are called."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -27,6 +27,9 @@ _WORST_FIRST = (
     Exit.NOTHING,
     Exit.GO,
 )
+VERDICTS = {"GO": Exit.GO, "NO-GO": Exit.NO_GO, "INCONCLUSIVE": Exit.INCONCLUSIVE}
+"""The exit code of each verdict of a gate, inside pytest."""
+_COMMAND = {Exit.GO: 0, Exit.NO_GO: 1, Exit.INCONCLUSIVE: 2}
 
 
 def worst(codes: Iterable[int]) -> int:
@@ -36,3 +39,8 @@ def worst(codes: Iterable[int]) -> int:
         if code not in _WORST_FIRST:
             return code
     return next((int(code) for code in _WORST_FIRST if code in given), int(Exit.GO))
+
+
+def command_code(verdict: str) -> int:
+    """What ``nel gate`` ends with: the reference system's 0, 1 and 2; mistakes are 4."""
+    return _COMMAND[VERDICTS[verdict]]

@@ -11,7 +11,8 @@ import pytest
 
 from pytest_nel.core.errors import NelError
 from pytest_nel.engine.guard import StopReason
-from pytest_nel.gate.health import Check, Session, health
+from pytest_nel.gate.check import Check
+from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end

@@ -18,7 +18,7 @@ from pytest_nel.engine.past import Mode
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.engine.session import Engine
-from pytest_nel.gate.health import Check
+from pytest_nel.gate.check import Check
 from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.solvers import ConfiguredSolvers

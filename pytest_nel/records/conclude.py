@@ -10,7 +10,8 @@ from typing import Any
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
-from pytest_nel.gate.health import Check, Session, health
+from pytest_nel.gate.check import Check
+from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.found import facts_of

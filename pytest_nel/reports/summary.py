@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_nel.core.text import showable
-from pytest_nel.gate.health import Check
+from pytest_nel.gate.check import Check
 from pytest_nel.records.bundle import headline
 
 _HEADER = (

@@ -1,0 +1,113 @@
+"""Decide by a policy whether a candidate run is good enough, against a baseline or alone."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.text import showable
+from pytest_nel.gate.checks import gate_checks
+from pytest_nel.gate.comparable import FIELDS
+from pytest_nel.gate.evaluate import evaluate
+from pytest_nel.gate.policy import load_policy
+from pytest_nel.gate.report import GateReport
+from pytest_nel.gate.verdict import Exit, command_code
+from pytest_nel.records.sides import runs_of
+from pytest_nel.records.whole import whole
+from pytest_nel.reports.gate import gate_lines
+from pytest_nel.reports.gate_markdown import gate_markdown
+from pytest_nel.reports.github import annotations, append_summary
+
+FORMATS = ("text", "markdown", "json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = "nel gate [BASELINE] CANDIDATE -p POLICY [options]"
+    add(
+        "runs", metavar="RUN", nargs="+", type=Path, help="A run directory or bundle"
+    )
+    add(
+        "-p", "--policy", metavar="POLICY", required=True, help="A file, or the name of a policy"
+    )
+    add(
+        "-o", "--output", metavar="FILE", type=Path, help="Write the report as JSON"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="text", help="What is printed")
+    add(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="Write it as Markdown (default: beside --output)",
+    )
+    add(
+        "--no-report", action="store_true", help="Write no Markdown beside --output"
+    )
+    add(
+        "--allow-different",
+        metavar="FIELD",
+        action="append",
+        choices=sorted(FIELDS),
+        default=[],
+        help=f"Gate though the runs differ in it: {', '.join(FIELDS)}",
+    )
+    add(
+        "--strict",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="Say the verdict by the exit status (--no-strict: 0 for any verdict)",
+    )
+    add("-v", "--verbose", action="store_true", help="All reasons and warnings")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the verdict; 0 GO, 1 NO-GO, 2 INCONCLUSIVE, 4 for a mistake."""
+    if options.rest:
+        options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
+    if len(options.runs) > 2:
+        options.usage_error(f"takes a baseline and a candidate, got {len(options.runs)} runs")
+    try:
+        policy = load_policy(options.policy)
+        *baseline, candidate = options.runs
+        runs = runs_of(candidate, baseline[0] if baseline else None)
+        report = evaluate(policy, runs, options.allow_different)
+        _write(report, options)
+    except NelError as error:
+        sys.stderr.write(f"nel gate: {showable(str(error), 20_000)}\n")
+        return Exit.USAGE
+    except OSError as error:
+        sys.stderr.write(f"nel gate: cannot be read or written: {showable(str(error))}\n")
+        return Exit.USAGE
+    sys.stdout.write(_printed(report, options))
+    if getenv("GITHUB_ACTIONS") and options.format == "text":
+        sys.stdout.writelines(f"{line}\n" for line in annotations(gate_checks(report)))
+    return command_code(report.verdict) if options.strict else Exit.GO
+
+
+def _printed(report: GateReport, options: argparse.Namespace) -> str:
+    if options.format == "json":
+        return json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n"
+    if options.format == "markdown":
+        return gate_markdown(report)
+    lines = gate_lines(report, most=len(report.rows), verbose=options.verbose)
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+def _write(report: GateReport, options: argparse.Namespace) -> None:
+    markdown = options.report
+    if options.output is not None:
+        with whole(options.output) as file:
+            file.write(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n")
+        beside = options.output.with_suffix(".md")
+        if markdown is None and not options.no_report and options.format != "json":
+            markdown = beside
+    if options.output is not None and markdown == options.output:
+        msg = f"--report and --output are both {markdown}: name two files"
+        raise ConfigError(msg)
+    if markdown is not None:
+        with whole(markdown) as file:
+            file.write(gate_markdown(report, now=time.time()))
+    append_summary(gate_markdown(report), getenv)

@@ -1,0 +1,155 @@
+"""Whether two runs have asked the same questions in the same way."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pytest_nel.core.text import showable
+
+_SHOWN = 60
+Said: TypeAlias = Mapping[str, Any]
+"""What a run says about a field, by a name that a message can show; a None says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two bundles say about each other.
+
+    Attributes:
+        different: One line for each field that is not the same.
+        unknown: Fields that one side does not say.
+        allowed: Differing fields that the caller allows to differ.
+    """
+
+    different: Sequence[str]
+    unknown: Sequence[str]
+    allowed: Sequence[str]
+
+
+def _dataset(bundle: Mapping[str, Any]) -> Said:
+    facts = _facts(bundle)
+    for name in ("rows_hash", "content_hash"):
+        if facts.get(name):
+            return {name: facts[name]}
+    revision = facts.get("revision")
+    return {"dataset": facts.get("dataset") if revision else None, "revision": revision}
+
+
+def _prompts(bundle: Mapping[str, Any]) -> Said:
+    return {name: _facts(bundle).get(name) for name in ("prompts", "seeds")}
+
+
+def _scorer(bundle: Mapping[str, Any]) -> Said:
+    return {name: _facts(bundle).get(name) for name in ("scorer", "scorers", "extra", "pass_at")}
+
+
+def _solver(bundle: Mapping[str, Any]) -> Said:
+    facts = _facts(bundle).get("answering") or {}
+    named = {name: value for name, value in facts.items() if name.partition(".")[0] == "solver"}
+    return named or {"solver": None}
+
+
+def _sampling(bundle: Mapping[str, Any]) -> Said:
+    """As sent with the requests; a bundle of the reference system says what was configured."""
+    facts = _facts(bundle)
+    sent = facts.get("sampling")
+    if not sent:
+        config = {} if "answering" in facts else bundle.get("config") or {}
+        sent = [{name: config[name] for name in _SAMPLING if config.get(name) is not None}]
+    merged: dict[str, Any] = {}
+    for one in sent:
+        for name, value in one.items():
+            merged.setdefault(name, []).append(value)
+    return {name: _one_or_all(values) for name, values in sorted(merged.items())} or {
+        "sampling": None
+    }
+
+
+_SAMPLING = (
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "frequency_penalty",
+    "presence_penalty",
+)
+
+
+def _one_or_all(values: Sequence[Any]) -> Any:
+    distinct = [value for at, value in enumerate(values) if value not in values[:at]]
+    return distinct[0] if len(distinct) == 1 else sorted(distinct, key=repr)
+
+
+def _repeats(bundle: Mapping[str, Any]) -> Said:
+    return {"repeats": (bundle.get("benchmark") or {}).get("repeats")}
+
+
+def _version(bundle: Mapping[str, Any]) -> Said:
+    return {"pytest-nel": (_facts(bundle).get("versions") or {}).get("pytest-nel")}
+
+
+def _model(bundle: Mapping[str, Any]) -> Said:
+    facts = _facts(bundle)
+    return {"model": facts.get("model") or (bundle.get("config") or {}).get("model")}
+
+
+def _facts(bundle: Mapping[str, Any]) -> Mapping[str, Any]:
+    return bundle.get("fingerprint") or {}
+
+
+FIELDS: Mapping[str, Callable[[Mapping[str, Any]], Said]] = {
+    "dataset": _dataset,
+    "prompts": _prompts,
+    "scorer": _scorer,
+    "solver": _solver,
+    "sampling": _sampling,
+    "repeats": _repeats,
+    "version": _version,
+    "model": _model,
+}
+MUST_MATCH = ("dataset", "prompts", "scorer", "solver", "sampling", "repeats")
+
+
+def compared(
+    baseline: Mapping[str, Any],
+    candidate: Mapping[str, Any],
+    fields: Iterable[str] = MUST_MATCH,
+    allowed: Iterable[str] = (),
+) -> Comparison:
+    """Look at the fields of two bundles.
+
+    What one side does not say is unknown, not different: bundles of the reference system say
+    less than ours.
+    """
+    free = set(allowed)
+    different, unknown, differing = [], [], []
+    for name in fields:
+        one, other = FIELDS[name](baseline), FIELDS[name](candidate)
+        if all(value is None for value in one.values()) or all(v is None for v in other.values()):
+            unknown.append(name)
+            continue
+        said = [
+            f"{name}: {_named(key, name)}{_shown(one.get(key))} in the baseline, "
+            f"{_shown(other.get(key))} in the candidate"
+            for key in sorted({*one, *other})
+            if one.get(key) != other.get(key) and not _not_said(name, key, one, other)
+        ]
+        if said and name in free:
+            differing.append(name)
+        elif said:
+            different += said
+    return Comparison(different, unknown, differing)
+
+
+def _not_said(field: str, key: str, one: Said, other: Said) -> bool:
+    """Whether only one of the two kinds of bundle speaks of it at all."""
+    return field == "dataset" and (key not in one or key not in other)
+
+
+def _named(key: str, field: str) -> str:
+    return "" if key == field else f"{key} "
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else showable(str(value), _SHOWN).replace("\n", " ")

@@ -1,0 +1,300 @@
+"""A policy applied to two runs: a row per benchmark, and the verdict over all of them."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.gate.comparable import Comparison, compared
+from pytest_nel.gate.drop import Drop, judge_drop
+from pytest_nel.gate.evidence import Side
+from pytest_nel.gate.findings import Finding
+from pytest_nel.gate.limits import judge_limits, score_of
+from pytest_nel.gate.pairs import Pairs, pair
+from pytest_nel.gate.policy import EVERY, Policy, Rule
+from pytest_nel.gate.report import BenchmarkGate, GateReport, verdict_of
+from pytest_nel.gate.stored import stored_drop
+from pytest_nel.stats.hypothesis_tests import holm
+
+SideOf: TypeAlias = Callable[[str], Side]
+"""Reads the side of a benchmark; called once for each, so that only one is in memory."""
+_ALPHA = 0.025  # of the one-sided question whether a 95 % interval lies beyond a limit
+
+
+@dataclass(slots=True)
+class Runs:
+    """Two runs as a gate reads them.
+
+    Attributes:
+        candidate: Bundles by benchmark.
+        candidate_side: Reads one of them with its rows.
+        baseline: As above; None where none was given.
+        baseline_side: As above.
+        warnings: What was found wrong while looking for them.
+    """
+
+    candidate: Mapping[str, Mapping[str, Any]]
+    candidate_side: SideOf
+    baseline: Mapping[str, Mapping[str, Any]] | None = None
+    baseline_side: SideOf | None = None
+    warnings: Sequence[str] = field(default_factory=list)
+
+
+def evaluate(policy: Policy, runs: Runs, allow_different: Iterable[str] = ()) -> GateReport:
+    """Apply a policy.
+
+    Raises:
+        ConfigError: The runs are not comparable, or the policy needs a baseline and has none.
+    """
+    refuse_without_baseline(policy, runs)
+    allowed = set(allow_different)
+    comparisons = _comparisons(policy, runs, allowed)
+    names = _benchmarks(policy, runs)
+    rows = [_row(policy.rule(name), runs, comparisons.get(name)) for name in names]
+    if policy.correction == "holm":
+        rows = _corrected(rows)
+    gates = [row.gate for row in rows]
+    verdict, reasons = verdict_of(policy, gates)
+    warnings = [*runs.warnings, *_unlisted(policy, runs), *_unchecked(comparisons)]
+    differing = sorted({name for one in comparisons.values() for name in one.allowed})
+    return GateReport(policy.name, gates, verdict, reasons, warnings, differing)
+
+
+def refuse_without_baseline(policy: Policy, runs: Runs) -> None:
+    """Refuse a policy that speaks of a drop where there is nothing to drop from.
+
+    Raises:
+        ConfigError: It does.
+    """
+    if runs.baseline is not None:
+        return
+    listed = list(policy.rules())
+    for rule in listed or [policy.rule(name) for name in runs.candidate]:
+        if rule.needs_baseline:
+            path = ("benchmarks", rule.benchmark) if rule.listed else ("defaults",)
+            msg = f"{policy.place(*path)}: {rule.benchmark}: max_drop needs a baseline: name one"
+            raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    gate: BenchmarkGate
+    p_breach: float = 1.0
+
+
+def _comparisons(policy: Policy, runs: Runs, allowed: Collection[str]) -> dict[str, Comparison]:
+    if runs.baseline is None:
+        return {}
+    found = {
+        name: compared(runs.baseline[name], bundle, policy.comparable, allowed)
+        for name, bundle in runs.candidate.items()
+        if name in runs.baseline
+    }
+    refuse_different({name: one.different for name, one in found.items()})
+    return found
+
+
+def refuse_different(differences: Mapping[str, Sequence[str]]) -> None:
+    """Refuse runs that have not measured the same.
+
+    Raises:
+        ConfigError: Something differs; the message names everything that does.
+    """
+    lines = [f"  {name}: {line}" for name, found in differences.items() for line in found]
+    if lines:
+        fields = sorted({line.split(": ")[1] for line in lines})
+        ways = " ".join(f"--allow-different {name}" for name in fields)
+        msg = "\n".join(
+            ["the runs are not comparable:", *lines, f"compare them nevertheless with {ways}"]
+        )
+        raise ConfigError(msg)
+
+
+def _benchmarks(policy: Policy, runs: Runs) -> list[str]:
+    """Those of the policy, then those that both sides have, then those it should have had."""
+    others = set(runs.candidate)
+    if runs.baseline is not None:
+        others &= set(runs.baseline)
+        if not policy.benchmarks:  # with no list, the baseline says what there should be
+            others = set(runs.baseline)
+    return [*policy.benchmarks, *sorted(others - set(policy.benchmarks))]
+
+
+def _row(rule: Rule, runs: Runs, comparison: Comparison | None) -> _Row:
+    name = rule.benchmark
+    here = name in runs.candidate
+    there = runs.baseline is None or name in runs.baseline
+    if not here or not there:
+        return _Row(BenchmarkGate(rule, [_absent(rule, here=here)]))
+    candidate = runs.candidate_side(name)
+    baseline = runs.baseline_side(name) if runs.baseline_side is not None else None
+    if baseline is not None and comparison is not None:
+        _refuse_asked_differently(name, baseline, candidate, comparison)
+    return _judged(rule, baseline, candidate)
+
+
+def _absent(rule: Rule, *, here: bool) -> Finding:
+    side = "baseline" if here else "candidate"
+    if rule.required:
+        reason = f"Required benchmark '{rule.benchmark}' not found in evaluation results: no {side}"
+        return Finding("present", "MISSING", reason)
+    reason = f"'{rule.benchmark}' has no {side}"
+    return Finding("present", "INSUFFICIENT_EVIDENCE", reason)
+
+
+def _refuse_asked_differently(
+    name: str, baseline: Side, candidate: Side, comparison: Comparison
+) -> None:
+    """Where a bundle has no hash of its questions, the rows themselves say what was asked."""
+    if not {"dataset", "prompts"} & set(comparison.unknown):
+        return
+    both = baseline.asked.keys() & candidate.asked.keys()
+    differ = sum(baseline.asked[key] != candidate.asked[key] for key in both)
+    if differ:
+        refuse_different(
+            {name: [f"prompts: {differ:,} of {len(both):,} problems were asked otherwise"]}
+        )
+
+
+def _judged(rule: Rule, baseline: Side | None, candidate: Side) -> _Row:
+    row = _judged_fairly(rule, baseline, candidate)
+    if candidate.biased or (baseline is not None and baseline.biased):
+        return replace(row, gate=_softened(row.gate, "no fair sample", _SCORES), p_breach=1.0)
+    return row
+
+
+def _judged_fairly(rule: Rule, baseline: Side | None, candidate: Side) -> _Row:
+    trouble = [*_whole(rule, baseline, "baseline"), *_whole(rule, candidate, "candidate")]
+    own = list(judge_limits(rule, candidate))
+    if baseline is None:
+        score = score_of(candidate, rule.metric)
+        gate = BenchmarkGate(
+            rule, [*trouble, *own], candidate=score.value, n_missing=score.n_missing
+        )
+        return _Row(gate)
+    if not (baseline.rows and candidate.rows):
+        return _Row(_from_bundles(rule, baseline, candidate, [*trouble, *own]))
+    pairs = pair(baseline, candidate, rule.metric)
+    drop = judge_drop(pairs, rule.limits)
+    by_category = [found for one in _categories(rule, pairs) for found in one.findings]
+    findings = [*trouble, *drop.findings, *own, *by_category]
+    return _Row(_compared(rule, pairs, drop, findings), drop.p_breach)
+
+
+def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding]) -> BenchmarkGate:
+    measured, difference = pairs.measured, drop.difference
+    n = len(measured)
+    return BenchmarkGate(
+        rule,
+        findings,
+        sum(measured.baseline) / n if n else None,
+        sum(measured.candidate) / n if n else None,
+        difference.value if difference else None,
+        (difference.low, difference.high) if difference else None,
+        difference.method if difference else None,
+        n,
+        pairs.n_missing,
+        (pairs.only_in("baseline"), pairs.only_in("candidate")),
+    )
+
+
+def _from_bundles(
+    rule: Rule, baseline: Side, candidate: Side, findings: Sequence[Finding]
+) -> BenchmarkGate:
+    reason = "Per-sample results (results.jsonl) missing or empty"
+    why = "; ".join(side.trouble for side in (baseline, candidate) if side.trouble)
+    one, other = (score_of(side, rule.metric) for side in (baseline, candidate))
+    found = stored_drop(rule, one, other, f"{reason}{f' ({why})' if why else ''}")
+    delta = None if one.value is None or other.value is None else other.value - one.value
+    return BenchmarkGate(
+        rule,
+        [*findings, *found.findings],
+        one.value,
+        other.value,
+        delta,
+        found.interval,
+        "newcombe" if found.interval else None,
+        notes=[reason],
+    )
+
+
+def _whole(rule: Rule, side: Side | None, name: str) -> Iterator[Finding]:
+    """Whether all problems of the dataset were to be measured, each once."""
+    if side is None:
+        return
+    if why := side.biased:
+        yield Finding("complete", "INSUFFICIENT_EVIDENCE", f"the {name} is no fair sample: {why}")
+    if why := side.incomplete:
+        yield Finding("complete", "INSUFFICIENT_EVIDENCE", f"the {name} is not all of it: {why}")
+        return
+    planned, total = side.planned, side.total
+    if planned is None or total is None or planned >= total or rule.limits.subset == "accept":
+        return
+    reason = (
+        f"the {name} measured {planned:,} of {total:,} problems (max_problems); `subset: accept` "
+        "takes problems that both runs measured as a sample of all"
+    )
+    yield Finding("complete", "INSUFFICIENT_EVIDENCE", reason)
+
+
+def _categories(rule: Rule, pairs: Pairs) -> Iterator[Drop]:
+    limits = rule.limits.per_category or {}
+    there = sorted({one.category for one in pairs.problems if one.category})
+    for name in [*limits, *(name for name in there if name not in limits)]:
+        own = limits.get(name, limits.get(EVERY))
+        if name == EVERY or own is None or own.max_drop is None:
+            continue
+        chosen = rule.limits.model_copy(
+            update={"max_drop": own.max_drop, "max_relative_drop": None}
+        )
+        prefix = f"per_category.{name}."
+        found = judge_drop(
+            pairs.within(lambda one, name=name: one.category == name), chosen, prefix
+        )
+        named = [replace(one, reason=f"{name}: {one.reason}") for one in found.findings]
+        yield replace(found, findings=named)
+
+
+def _corrected(rows: Sequence[_Row]) -> list[_Row]:
+    """Breaches that stand after Holm's correction over the benchmarks that gate."""
+    asked = [at for at, row in enumerate(rows) if row.gate.rule.gates and row.gate.n_paired]
+    adjusted = dict(zip(asked, holm([rows[at].p_breach for at in asked]), strict=True))
+    return [
+        _Row(_softened(row.gate, _HOLM, _DROPS), row.p_breach)
+        if adjusted.get(at, 1.0) >= _ALPHA
+        else row
+        for at, row in enumerate(rows)
+    ]
+
+
+_DROPS = ("max_drop", "max_relative_drop")
+_SCORES = (*_DROPS, "min_score", "must_pass", "min_pass_rate")
+_HOLM = "does not stand after Holm's correction over the benchmarks"
+
+
+def _softened(gate: BenchmarkGate, why: str, rules: Collection[str]) -> BenchmarkGate:
+    """Breaches of these rules become open questions."""
+
+    def soft(one: Finding) -> Finding:
+        if one.status != "BREACH" or one.rule.rpartition(".")[2] not in rules:
+            return one
+        return replace(one, status="INSUFFICIENT_EVIDENCE", reason=f"{one.reason}; {why}")
+
+    return replace(gate, findings=[soft(finding) for finding in gate.findings])
+
+
+def _unlisted(policy: Policy, runs: Runs) -> Iterator[str]:
+    if runs.baseline is None or not policy.benchmarks:
+        return
+    for mine, others, side in (
+        (runs.baseline, runs.candidate, "baseline"),
+        (runs.candidate, runs.baseline, "candidate"),
+    ):
+        for name in sorted(set(mine) - set(others) - set(policy.benchmarks)):
+            yield f"'{name}' is only in the {side} and not in the policy: not evaluated"
+
+
+def _unchecked(comparisons: Mapping[str, Comparison]) -> Iterator[str]:
+    for name, one in comparisons.items():
+        if one.unknown:
+            yield f"{name}: not known on both sides, so not compared: {', '.join(one.unknown)}"

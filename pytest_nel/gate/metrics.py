@@ -1,0 +1,78 @@
+"""What a gate can compare: metrics that have a value for each problem."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from pytest_nel.stats.pass_at_k import pass_at_k
+
+METRIC = "mean_reward"
+SUPPORTED = "mean_reward, pass@1, pass@<k>, scorer:<name>"
+_AT_K = re.compile(r"pass@([1-9]\d{0,4})")
+_SCORER = "scorer:"
+
+
+class Try(NamedTuple):
+    """One scored attempt as a metric sees it.
+
+    Attributes:
+        reward: Of the benchmark's own scorer, or of the further one that is asked about.
+        correct: Whether it counts as solved.
+    """
+
+    reward: float
+    correct: bool
+
+
+Value: TypeAlias = Callable[[Sequence[Try]], float | None]
+"""From the attempts at one problem to its value; None where they are too few."""
+
+
+def supported(metric: str) -> bool:
+    """Whether a gate can compare it."""
+    return metric == METRIC or bool(_AT_K.fullmatch(metric)) or scorer_of(metric) is not None
+
+
+def scorer_of(metric: str) -> str | None:
+    """The name in ``scorer:<name>``."""
+    return (
+        metric.removeprefix(_SCORER)
+        if len(metric) > len(_SCORER) and metric.startswith(_SCORER)
+        else None
+    )
+
+
+def attempts_needed(metric: str) -> int:
+    """How many attempts a problem needs for a value."""
+    found = _AT_K.fullmatch(metric)
+    return int(found[1]) if found else 1
+
+
+def value_of(metric: str) -> Value:
+    """The metric's value of one problem.
+
+    Raises:
+        ValueError: It is not :func:`supported`.
+    """
+    if metric == METRIC or scorer_of(metric) is not None:
+        return _mean
+    found = _AT_K.fullmatch(metric)
+    if found is None:
+        msg = f"a gate cannot compare {metric!r}"
+        raise ValueError(msg)
+    k = int(found[1])
+
+    def pass_at(tries: Sequence[Try]) -> float | None:
+        solved = sum(one.correct for one in tries)
+        return pass_at_k(len(tries), solved, k) if len(tries) >= k else None
+
+    return pass_at
+
+
+def _mean(tries: Sequence[Try]) -> float | None:
+    if not tries:
+        return None
+    if len(tries) == 1:
+        return tries[0].reward
+    return math.fsum(one.reward for one in tries) / len(tries)
