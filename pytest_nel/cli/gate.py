@@ -27,25 +27,13 @@ FORMATS = ("text", "markdown", "json")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "nel gate [BASELINE] CANDIDATE -p POLICY [options]"
-    add(
-        "runs", metavar="RUN", nargs="+", type=Path, help="A run directory or bundle"
-    )
-    add(
-        "-p", "--policy", metavar="POLICY", required=True, help="A file, or the name of a policy"
-    )
-    add(
-        "-o", "--output", metavar="FILE", type=Path, help="Write the report as JSON"
-    )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="What is printed")
-    add(
-        "--report",
-        metavar="FILE",
-        type=Path,
-        help="Write it as Markdown (default: beside --output)",
-    )
-    add(
-        "--no-report", action="store_true", help="Write no Markdown beside --output"
-    )
+    add = parser.add_argument
+    add("runs", metavar="RUN", nargs="+", type=Path, help="A run directory or bundle")
+    add("-p", "--policy", metavar="POLICY", required=True, help="A file, or the name of a policy")
+    add("-o", "--output", metavar="FILE", type=Path, help="Write the report as JSON")
+    add("--format", choices=FORMATS, default="text", help="What is printed")
+    add("--report", metavar="FILE", type=Path, help="Markdown (default: beside --output)")
+    add("--no-report", action="store_true", help="Write no Markdown beside --output")
     add(
         "--allow-different",
         metavar="FIELD",

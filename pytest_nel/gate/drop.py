@@ -92,10 +92,10 @@ class _Margin:
 
     def p_breach(self, values: Values) -> float:
         """How well chance explains what is seen if the damage were just the limit."""
-        side = "less" if self.sign < 0 else "greater"
-        return p_value(
-            *self._scaled(values), values.clusters, null=self.sign * self.most, alternative=side
-        )
+        null, scaled = self.sign * self.most, self._scaled(values)
+        if self.sign < 0:
+            return p_value(*scaled, values.clusters, null=null, alternative="less")
+        return p_value(*scaled, values.clusters, null=null, alternative="greater")
 
     def _damage(self, values: Values) -> tuple[float, float]:
         found = paired_difference(*self._scaled(values), values.clusters)
@@ -112,11 +112,11 @@ class _Margin:
     def _reason(self, status: Status, bounds: Sequence[tuple[float, float]], missing: int) -> str:
         says = {"PASS": "is within", "BREACH": "exceeds"}.get(status, "straddles")
         what = "95% CI on damage" if self.ci else "Damage"
-        shown = " to ".join(dict.fromkeys(f"{x:.4f}" for x in bounds[0]))
+        shown = ", ".join(dict.fromkeys(f"{x:.4f}" for x in bounds[0]))
         text = f"{what} [{shown}] {says} threshold {self.shown}"
         if not missing:
             return text
-        best = " to ".join(dict.fromkeys(f"{x:.4f}" for x in bounds[1]))
+        best = ", ".join(dict.fromkeys(f"{x:.4f}" for x in bounds[1]))
         return (
             f"{missing:,} attempts have no score: damage [{shown}] in the worst case, [{best}] in "
             f"the best, {says} threshold {self.shown}"

@@ -247,10 +247,7 @@ def _categories(rule: Rule, pairs: Pairs) -> Iterator[Drop]:
         chosen = rule.limits.model_copy(
             update={"max_drop": own.max_drop, "max_relative_drop": None}
         )
-        prefix = f"per_category.{name}."
-        found = judge_drop(
-            pairs.within(lambda one, name=name: one.category == name), chosen, prefix
-        )
+        found = judge_drop(pairs.within(name), chosen, f"per_category.{name}.")
         named = [replace(one, reason=f"{name}: {one.reason}") for one in found.findings]
         yield replace(found, findings=named)
 

@@ -1,6 +1,6 @@
 """Two runs problem by problem: what is paired, what is missing, and what that could hide."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -81,9 +81,9 @@ class Pairs:
         """Problems that have scores on that side alone."""
         return sum(one.where == side for one in self.problems)
 
-    def within(self, chosen: Callable[[ProblemPair], bool]) -> "Pairs":
-        """Some of the problems."""
-        return replace(self, problems=[one for one in self.problems if chosen(one)])
+    def within(self, category: str) -> "Pairs":
+        """The problems of one category."""
+        return replace(self, problems=[one for one in self.problems if one.category == category])
 
 
 @dataclass(frozen=True, slots=True)

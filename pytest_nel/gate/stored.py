@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pytest_nel.gate.findings import Finding, points, within
 from pytest_nel.gate.limits import Score
 from pytest_nel.gate.policy import Rule
-from pytest_nel.stats.power import difference_of_intervals
+from pytest_nel.stats.intervals import difference_of_intervals
 
 
 @dataclass(frozen=True, slots=True)

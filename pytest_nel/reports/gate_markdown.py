@@ -28,7 +28,9 @@ def gate_markdown(report: GateReport, *, now: float | None = None) -> str:
 def _parts(report: GateReport, now: float | None) -> Iterator[str]:
     yield f"# Quality Gate Report: {report.verdict}"
     yield ""
-    made = time.strftime("Generated %Y-%m-%d %H:%M UTC, policy", time.gmtime(now)) if now else "Policy"
+    made = (
+        time.strftime("Generated %Y-%m-%d %H:%M UTC, policy", time.gmtime(now)) if now else "Policy"
+    )
     yield f"{made} {_md(report.policy)}"
     yield ""
     yield from (f"- {_md(reason)}" for reason in report.reasons)
