@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pytest_nel.gate.feasible import needed_for_drop
 from pytest_nel.gate.findings import Finding, Status, both_ways, within
 from pytest_nel.gate.pairs import Pairs, Values
 from pytest_nel.gate.policy import Thresholds
 from pytest_nel.stats.paired import Difference, p_value, paired_difference
-from pytest_nel.stats.power import problems_to_pass
 
 MIN_PAIRED = 10
 """Fewer paired problems decide nothing."""
@@ -125,7 +125,7 @@ class _Margin:
     def _too_few(self, n: int) -> str:
         if not self.ci or self.base != 1.0:
             return ""
-        needed = problems_to_pass(self.most)
+        needed = needed_for_drop(self.most)
         if needed is None:
             return "; no number of problems could show a drop of 0 at most"
         if n >= needed:

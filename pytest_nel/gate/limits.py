@@ -10,7 +10,6 @@ from pytest_nel.gate.findings import Finding, Status, at_least, both_ways, withi
 from pytest_nel.gate.metrics import Try, scorer_of, value_of
 from pytest_nel.gate.policy import EVERY, Rule
 from pytest_nel.stats.intervals import mean_interval
-from pytest_nel.stats.power import problems_to_reach
 
 _BOUNDS = (Try(0.0, correct=False), Try(1.0, correct=True))
 
@@ -335,12 +334,3 @@ def _most(  # noqa: PLR0913  one line of a table each
 def _some(names: Sequence[str], most: int = 5) -> str:
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
-
-
-def too_few_for(rule: Rule, planned: int) -> int | None:
-    """The least number of problems with which ``min_score`` could be met, if that is more."""
-    least = rule.limits.min_score
-    if least is None or rule.limits.evidence != "ci":
-        return None
-    needed = problems_to_reach(least)
-    return needed if needed is None or planned < needed else None
