@@ -81,6 +81,8 @@ class BenchmarkConfig(Model):
         max_system_retries: Tries of an attempt whose machinery failed.
         max_unscored: How many attempts may lack a score before the run counts as incomplete.
         strict: Wrong and unparsed answers fail their item.
+        min_score: The score (mean_reward) must reach this, or the run fails.
+        evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
     """
 
@@ -95,6 +97,8 @@ class BenchmarkConfig(Model):
     max_system_retries: Annotated[int, Field(ge=1)] = 3
     max_unscored: Annotated[int, Field(ge=0)] = 0
     strict: bool = False
+    min_score: Annotated[float, Field(ge=0, le=1)] | None = None
+    evidence: Literal["ci", "point"] = "ci"
     params: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -77,6 +77,8 @@ class EvalEnvironment:
     """
 
     name: str = ""
+    #: What the score must reach, where suite and command line do not say; None: anything will do.
+    min_score: float | None = None
 
     async def dataset_size(self) -> int:
         """How many problems there are."""

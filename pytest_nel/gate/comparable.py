@@ -126,7 +126,10 @@ def compared(
     different, unknown, differing = [], [], []
     for name in fields:
         one, other = FIELDS[name](baseline), FIELDS[name](candidate)
-        if all(value is None for value in one.values()) or all(v is None for v in other.values()):
+        known = [any(value is not None for value in said.values()) for said in (one, other)]
+        if not any(known) and _facts(baseline) and _facts(candidate):
+            continue  # neither has any: a solver of a user's own sends no sampling
+        if not all(known):
             unknown.append(name)
             continue
         said = [

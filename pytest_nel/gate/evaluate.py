@@ -94,8 +94,14 @@ def _comparisons(policy: Policy, runs: Runs, allowed: Collection[str]) -> dict[s
     return found
 
 
-def refuse_different(differences: Mapping[str, Sequence[str]]) -> None:
+def refuse_different(
+    differences: Mapping[str, Sequence[str]], flag: str = "--allow-different"
+) -> None:
     """Refuse runs that have not measured the same.
+
+    Args:
+        differences: What differs, by benchmark.
+        flag: The option that allows it, for the message.
 
     Raises:
         ConfigError: Something differs; the message names everything that does.
@@ -103,7 +109,7 @@ def refuse_different(differences: Mapping[str, Sequence[str]]) -> None:
     lines = [f"  {name}: {line}" for name, found in differences.items() for line in found]
     if lines:
         fields = sorted({line.split(": ")[1] for line in lines})
-        ways = " ".join(f"--allow-different {name}" for name in fields)
+        ways = " ".join(f"{flag} {name}" for name in fields)
         msg = "\n".join(
             ["the runs are not comparable:", *lines, f"compare them nevertheless with {ways}"]
         )

@@ -130,7 +130,7 @@ def items_of(
     """Plan one benchmark and make its items, in the plan's order."""
     run = node.config.stash[run_key]
     plan = make_plan(
-        entry,
+        _held(run, environment, entry, label),
         environment,
         _size(environment),
         taken=frozenset(run.benchmarks),
@@ -150,6 +150,19 @@ def items_of(
     run.benchmarks[plan.id] = bench
     with _collector_paused():
         return [AttemptItem.for_attempt(bench, key) for key in plan.keys()]  # noqa: SIM118
+
+
+def _held(
+    run: Run, environment: EvalEnvironment, entry: BenchmarkConfig, label: str | None
+) -> BenchmarkConfig:
+    """The entry with its ``min_score``: the command line's, its own, else the benchmark's."""
+    names = {name for name in (environment.name, entry.name, label) if name}
+    least = entry.min_score
+    if least is None:
+        least = environment.min_score
+    for name, value in run.options.get("min", []):
+        least = value if name in names else least
+    return entry if least == entry.min_score else entry.model_copy(update={"min_score": least})
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
 from pytest_nel.hooks.cache import cache_of
+from pytest_nel.hooks.gating import check_before
 from pytest_nel.hooks.inherit import suspects
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.resume import index_of, past_of, settle, take
@@ -60,6 +61,7 @@ def begin(run: Run, item: pytest.Item) -> None:
 
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in run.names]
+    check_before(run)
     parts = parts_of(run)
     engine = run.engine = Engine(
         run.directory,

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.errors import NelError
+from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
+from pytest_nel.hooks.gating import decide, lenient, write_markdown
 from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
-from pytest_nel.records.conclude import check_id, whole_of, write_checks
+from pytest_nel.records.conclude import check_id, thresholds, whole_of, write_checks
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.plans import planned
 
@@ -96,6 +97,7 @@ class Finish:
             run.notes += run.parts.troubles
         if not session.config.option.collectonly:
             self._derive(session)
+            self._decide()
         self._tidy()
         nothing_to_do = exitstatus == Exit.NOTHING and self._empty
         code = self._code(session, Exit.GO if nothing_to_do else int(exitstatus))
@@ -169,6 +171,20 @@ class Finish:
             run.derived.append(derived)
             run.checks.append(self._health(derived, session))
 
+    def _decide(self) -> None:
+        """Thresholds and gates: what the scores come to."""
+        run = self._run
+        if not run.derived:
+            return
+        try:
+            run.checks += thresholds(run.derived)
+            run.checks += decide(run)
+        except ConfigError as error:
+            run.stop = run.stop or StopReason(str(error), fatal=True)
+        except OSError as error:
+            run.stop = run.stop or StopReason(f"results cannot be read: {error}", fatal=False)
+        run.checks = lenient(run, run.checks)
+
     def _ended(self, session: pytest.Session) -> bool:
         stopped = session.shouldstop or session.shouldfail or self._run.stop
         return not stopped and (session.exitstatus in {0, 1} or self._nothing_left(session))
@@ -221,9 +237,13 @@ class Finish:
     def _report_checks(self, session: pytest.Session, code: int) -> None:
         run = self._run
         try:
-            write_checks(run.directory, run.checks, code)
+            write_checks(run.directory, run.checks, code, run.gating.report)
         except OSError as error:
             run.stop = run.stop or _unwritten(error)
+        try:
+            write_markdown(run)
+        except OSError as error:
+            run.note(f"the Markdown report cannot be written: {error}")
         log = _reporters(session.config)
         for check in run.checks:
             log(report=_check_report(check))

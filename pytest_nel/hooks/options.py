@@ -13,13 +13,14 @@ SYNCS = ("second", "record")
 
 
 class Option(NamedTuple):
-    """One row: ``--nel-<name>`` and the ini ``nel_<name>``."""
+    """One row: ``--nel-<name>`` and the ini ``nel_<name>``; ``many`` may be given repeatedly."""
 
     name: str
     kind: Callable[[str], Any]
     metavar: str
     help: str
     env: tuple[str, ...] = ()
+    many: bool = False
 
     @property
     def flag(self) -> str:
@@ -88,6 +89,18 @@ def shard(text: str) -> tuple[int, int]:
         msg = f"expected I/N with I from 0 to {int(count) - 1}, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(index), int(count)
+
+
+def _least(text: str) -> tuple[str, float]:
+    name, equals, value = text.rpartition("=")
+    try:
+        least = float(value)
+    except ValueError:
+        least = -1.0
+    if not (equals and name.strip() and 0.0 <= least <= 1.0):
+        msg = f"expected NAME=SCORE such as gsm8k=0.75, with a score from 0 to 1, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return name.strip(), least
 
 
 def _size(text: str) -> int:
@@ -171,6 +184,29 @@ OPTIONS = (
         "WHEN",
         "Put the journal on the disk once a second, or with each record (default: second)",
     ),
+    Option("policy", str, "FILE", "Gate policy: a file, or the name of one that comes along"),
+    Option("baseline", str, "DIR", "Run to compare with: its directory, or a bundle"),
+    Option(
+        "min",
+        _least,
+        "NAME=SCORE",
+        "The benchmark's score must reach this; may be given several times",
+        many=True,
+    ),
+    Option(
+        "allow-different",
+        str,
+        "FIELD",
+        "Compare with a baseline though the runs differ in it; may be given several times",
+        many=True,
+    ),
+    Option(
+        "inconclusive",
+        _one_of("fail", "ok"),
+        "WHAT",
+        "What too little evidence means: fail (exit 6, the default), or ok (exit 0)",
+    ),
+    Option("markdown", str, "FILE", "Write scores and checks as Markdown, for a pull request"),
     Option("show", _one_of(*SHOWS), "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
 )
 FLAGS = (
@@ -181,7 +217,15 @@ FLAGS = (
         "cache-share-repeats", _truth, "", "Repeats share a cached answer where temperature is 0"
     ),
 )
-_NO_INI = {"bench", "only", "shard", "rescore"}  # what one call does, and no default
+_NO_INI = {
+    "bench",
+    "only",
+    "shard",
+    "rescore",
+    "min",
+    "allow-different",
+    "markdown",
+}  # what one call does, and no default
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +251,7 @@ def add_options(parser: pytest.Parser) -> None:
     for option in OPTIONS:
         group.addoption(
             option.flag,
+            action="append" if option.many else "store",
             dest=option.dest,
             type=option.kind,
             metavar=option.metavar,

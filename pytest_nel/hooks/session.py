@@ -15,6 +15,7 @@ from pytest_nel.engine.past import Mode
 from pytest_nel.hooks import fixtures, outcome, protocol
 from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.finish import Finish
+from pytest_nel.hooks.gating import gating_of
 from pytest_nel.hooks.junit import Junit
 from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
 from pytest_nel.hooks.only import Only
@@ -41,6 +42,10 @@ def activate(config: pytest.Config) -> Run:
     role = _role(config)
     run = _worker_run(config, options) if role == "worker" else _new_run(config, options, role)
     config.stash[run_key] = run
+    try:
+        run.gating = gating_of(options, config.invocation_params.dir)
+    except NelError as error:
+        raise pytest.UsageError(str(error)) from None
     _register(run)
     if run.quick is not None and role != "worker":
         _begin_quick(run)

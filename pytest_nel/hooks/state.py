@@ -19,12 +19,15 @@ from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.engine.session import Engine
 from pytest_nel.gate.check import Check
+from pytest_nel.gate.policy import Policy
+from pytest_nel.gate.report import GateReport
 from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.records.files import Derived
 from pytest_nel.records.index import JournalIndex
 from pytest_nel.records.rundir import RunDirectory, RunFacts
+from pytest_nel.records.sides import StoredRun
 
 Role: TypeAlias = Literal["single", "controller", "worker"]
 
@@ -101,6 +104,23 @@ class Worker:
         self.share = (self.shard, self.shards)
 
 
+@dataclass(slots=True)
+class Gating:
+    """What a run is to be held against.
+
+    Attributes:
+        policy: Its rules; None where there are none.
+        baseline: The run to compare with.
+        allowed: Fields of the fingerprint that may differ.
+        report: What was decided, when the run is over.
+    """
+
+    policy: Policy | None = None
+    baseline: StoredRun | None = None
+    allowed: Sequence[str] = ()
+    report: GateReport | None = field(default=None, init=False)
+
+
 @dataclass
 class Run:
     """Everything the hooks share.
@@ -148,6 +168,7 @@ class Run:
         config_error: A collection error of ours was seen.
         derived: Files and bundles, when the run is over.
         checks: Decisions, when the run is over.
+        gating: What the run is held against.
     """
 
     config: pytest.Config
@@ -191,6 +212,7 @@ class Run:
     config_error: bool = False
     derived: list[Derived] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    gating: Gating = field(default_factory=Gating)
 
     @property
     def id(self) -> str:

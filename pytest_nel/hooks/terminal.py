@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.hooks.gating import names_of_checks
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.state import BenchmarkRun, Run, before_bracket
 from pytest_nel.records.files import Derived
+from pytest_nel.reports.gate import gate_lines
+from pytest_nel.reports.github import annotations
 from pytest_nel.reports.progress import Flow, Progress, progress_line
 from pytest_nel.reports.summary import Line, kept_lines, run_lines, shown_record
 
@@ -178,6 +182,19 @@ class Terminal:
         terminalreporter.section("benchmarks")
         for line in self._lines():
             terminalreporter.write_line(line.text, **line.markup)
+        if getenv("GITHUB_ACTIONS"):
+            for text in annotations(run.checks):
+                terminalreporter.write_line(text)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """List the checks with the items, where those are listed."""
+        reporter, run = self._reporter, self._run
+        if not self._config.option.collectonly or reporter is None or run.role != "single":
+            return
+        level = self._config.get_verbosity()
+        for name in names_of_checks(run) if level > -2 else ():
+            reporter.write_line(name if level < 0 else f"<Check {name}>")
 
     def _lines(self) -> Iterator[Line]:
         run = self._run
@@ -186,6 +203,9 @@ class Terminal:
         notes = [*kept_lines(run.kept), *(Line(note, {"yellow": True}) for note in run.notes)]
         results = [(derived.bundle, derived.problems) for derived in run.derived]
         yield from run_lines(results, run.checks, notes)
+        if run.gating.report is not None:
+            verbose = self._config.get_verbosity() > 0
+            yield from gate_lines(run.gating.report, verbose=verbose)
         if run.stop is not None:
             yield Line(f"stopped: {run.stop.text}", {"red": True})
         elif run.interrupted:

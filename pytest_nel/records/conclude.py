@@ -1,7 +1,7 @@
 """What a run comes to: bundles, checks and exit status, derived again or as they were written."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,10 +12,13 @@ from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.health import Session, health
+from pytest_nel.gate.report import GateReport
+from pytest_nel.gate.threshold import threshold
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.found import facts_of
 from pytest_nel.records.plans import planned, read_plan
+from pytest_nel.records.sides import read_side
 from pytest_nel.records.whole import whole_json
 
 CHECKS = "checks.json"
@@ -44,15 +47,34 @@ class Concluded:
     code: int
 
 
-def check_id(plan: Mapping[str, Any]) -> str:
+def check_id(plan: Mapping[str, Any], kind: str = "health") -> str:
     """``<suite>::<benchmark>::health``."""
     suite = plan.get("suite")
-    return "::".join([*([suite] if suite else []), safe_name(plan["benchmark"]), "health"])
+    return "::".join([*([suite] if suite else []), safe_name(plan["benchmark"]), kind])
 
 
-def write_checks(run_dir: Path, checks: Sequence[Check], code: int) -> None:
+def thresholds(derived: Iterable[Derived]) -> Iterator[Check]:
+    """A check for each benchmark that has a ``min_score``; its rows are read again for it.
+
+    Raises:
+        OSError: They cannot be read.
+    """
+    for one in derived:
+        settings = one.plan["config"]
+        least = settings.get("min_score")
+        if least is not None:
+            side = read_side(one.directory, one.bundle)
+            name = check_id(one.plan, "threshold")
+            yield threshold(name, side, least, settings.get("evidence", "ci"))
+
+
+def write_checks(
+    run_dir: Path, checks: Sequence[Check], code: int, gate: GateReport | None = None
+) -> None:
     """Write checks.json, whole or not at all."""
     content = {"exit_code": code, "checks": [check.as_json() for check in checks]}
+    if gate is not None:
+        content["gate"] = gate.as_json()
     whole_json(run_dir / CHECKS, content)
 
 
@@ -115,7 +137,7 @@ def _remedy(run_dir: Path) -> str:
 
 
 def _concluded(run_dir: Path, derived: Sequence[Derived]) -> Concluded:
-    checks = [_check(one) for one in derived]
+    checks = [*(_check(one) for one in derived), *thresholds(derived)]
     codes = {int(check.code) for check in checks}
     if any(_fails_strictly(one) for one in derived):
         codes.add(Exit.NO_GO)

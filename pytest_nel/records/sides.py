@@ -42,7 +42,7 @@ class StoredRun:
 
     def side(self, name: str) -> Side:
         """One benchmark with its rows."""
-        return read_side(self.paths[name], self.bundles[name])
+        return read_side(self.paths[name].parent, self.bundles[name])
 
 
 def runs_of(candidate: Path, baseline: Path | None = None) -> Runs:
@@ -162,9 +162,9 @@ def _refuse_stale(file: Path, bundle: Mapping[str, Any]) -> None:
         raise ConfigError(msg)
 
 
-def read_side(file: Path, bundle: Mapping[str, Any]) -> Side:
-    """The rows beside a bundle; a row that cannot be read is a missing one."""
-    path = file.parent / RESULTS
+def read_side(directory: Path, bundle: Mapping[str, Any]) -> Side:
+    """A bundle with the rows in its directory; a row that cannot be read is a missing one."""
+    path = directory / RESULTS
     if not path.is_file():
         return Side(bundle, trouble=f"{path} is missing")
     hashed = bool((bundle.get("fingerprint") or {}).get("prompts"))

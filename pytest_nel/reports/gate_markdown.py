@@ -31,9 +31,9 @@ def _parts(report: GateReport, now: float | None) -> Iterator[str]:
     made = (
         time.strftime("Generated %Y-%m-%d %H:%M UTC, policy", time.gmtime(now)) if now else "Policy"
     )
-    yield f"{made} {_md(report.policy)}"
+    yield f"{made} {escaped(report.policy)}"
     yield ""
-    yield from (f"- {_md(reason)}" for reason in report.reasons)
+    yield from (f"- {escaped(reason)}" for reason in report.reasons)
     if report.allowed:
         yield f"- allowed to differ: {', '.join(report.allowed)}"
     yield ""
@@ -47,22 +47,22 @@ def _parts(report: GateReport, now: float | None) -> Iterator[str]:
         yield ""
         for row in bad:
             for reason in row.reasons:
-                yield f"- **{_md(row.rule.benchmark)}**: {_md(reason)}"
+                yield f"- **{escaped(row.rule.benchmark)}**: {escaped(reason)}"
         yield ""
     if report.warnings:
         yield "## Warnings"
         yield ""
-        yield from (f"- {_md(text)}" for text in report.warnings)
+        yield from (f"- {escaped(text)}" for text in report.warnings)
         yield ""
 
 
 def _row(row: BenchmarkGate) -> str:
     margin = row.margin_problems
     cells = (
-        _md(row.rule.benchmark),
+        escaped(row.rule.benchmark),
         row.rule.limits.tier,
         f"{_SIGN[row.status]} {row.status}",
-        _md(row.rule.metric),
+        escaped(row.rule.metric),
         _score(row.baseline),
         _score(row.candidate),
         delta_text(row),
@@ -76,7 +76,7 @@ def _score(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _md(text: str) -> str:
+def escaped(text: str) -> str:
     """Names and reasons hold what others wrote: none of it may become a table, a link or HTML."""
     clean = showable(text, _REASON).replace("\n", " ")
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>|#~" else char for char in clean)

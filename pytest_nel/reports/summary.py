@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from pytest_nel.core.text import showable
 from pytest_nel.gate.check import Check
+from pytest_nel.gate.verdict import Exit
 from pytest_nel.records.bundle import headline
 
 _HEADER = (
@@ -112,9 +113,11 @@ def run_lines(
     for bundle, problems in results:
         lines += note_lines(bundle, problems)
     for check in checks:
-        if check.status != "passed":
+        if (
+            check.status != "passed" and "gate" not in check.facts
+        ):  # gates have a table of their own
             text = f"{check.status.upper()} {check.id}: {check.reason}"
-            lines.append(Line(text, {"red": True}))
+            lines.append(Line(text, {"yellow": True} if check.code is Exit.GO else {"red": True}))
     return lines
 
 

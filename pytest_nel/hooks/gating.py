@@ -1,0 +1,214 @@
+"""Gates in the run itself: what is asked is read before it, and decided after it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.registry import unknown
+from pytest_nel.core.types import JsonObject
+from pytest_nel.gate.check import Check
+from pytest_nel.gate.checks import gate_checks
+from pytest_nel.gate.comparable import FIELDS, compared
+from pytest_nel.gate.evaluate import Runs, evaluate, refuse_different, refuse_without_baseline
+from pytest_nel.gate.feasible import Planned, unmeetable
+from pytest_nel.gate.policy import Policy, load_policy
+from pytest_nel.gate.threshold import cannot_reach
+from pytest_nel.gate.verdict import Exit
+from pytest_nel.hooks.options import Options
+from pytest_nel.hooks.state import BenchmarkRun, Gating, Run
+from pytest_nel.records.sides import read_side, stored_run
+from pytest_nel.records.whole import whole
+from pytest_nel.reports.github import append_summary
+from pytest_nel.reports.run_markdown import run_markdown
+
+
+def gating_of(options: Options, base: Path) -> Gating:
+    """Read the policy and find the baseline.
+
+    Args:
+        options: Resolved options.
+        base: What relative paths are relative to.
+
+    Raises:
+        ConfigError: One of them is wrong, or one is given without the other.
+    """
+    policy, baseline = options.get("policy"), options.get("baseline")
+    allowed = options.get("allow-different", [])
+    for name in allowed:
+        if name not in FIELDS:
+            error = unknown("field of a fingerprint", name, sorted(FIELDS))
+            raise error
+    if policy is None:
+        beside = [name for name in ("baseline", "allow-different") if name in options.given]
+        if beside:
+            flags = " and ".join(f"--nel-{name}" for name in beside)
+            msg = f"{flags}: nothing says how far a score may fall: add --nel-policy FILE"
+            raise ConfigError(msg)
+        return Gating()
+    if "shard" in options.given:
+        msg = "a shard alone passes no gate: merge the shards, then decide by nel gate"
+        raise ConfigError(msg)
+    other = None if baseline is None else stored_run(base / baseline)
+    return Gating(load_policy(policy), other, allowed)
+
+
+def names_of_checks(run: Run) -> list[str]:
+    """The checks that a run will make, for ``--collect-only``."""
+    names = []
+    for bench in run.benchmarks.values():
+        suite = bench.suite
+        names.append(f"{suite}::{bench.plan.id}::health")
+        if bench.plan.config.min_score is not None:
+            names.append(f"{suite}::{bench.plan.id}::threshold")
+    policy = run.gating.policy
+    if policy is not None:
+        others = [name for name in run.benchmarks if name not in policy.benchmarks]
+        names += [f"{policy.name}::{name}" for name in [*policy.benchmarks, *others]]
+    return names
+
+
+def check_before(run: Run) -> None:
+    """Refuse what cannot be decided, before anything is asked or started.
+
+    Raises:
+        ConfigError: A threshold cannot be met, a name is unknown, or the baseline has measured
+            something else.
+    """
+    benches = list(run.benchmarks.values())
+    lines = [
+        f"{bench.suite}: {bench.plan.id}: {text}"
+        for bench in benches
+        if (least := bench.plan.config.min_score) is not None
+        and (text := cannot_reach(least, len(bench.plan.problems), bench.plan.config.evidence))
+    ]
+    lines += _unknown_minimums(run)
+    gating = run.gating
+    if gating.policy is not None:
+        lines += unmeetable(
+            gating.policy,
+            {bench.plan.id: _planned(run, bench) for bench in benches},
+            baseline=gating.baseline is not None,
+        )
+    if lines:
+        raise ConfigError("\n".join(lines))
+    if gating.policy is not None:
+        _check_comparable(gating, gating.policy, benches)
+        _say_missing(run, gating.policy)
+
+
+def _unknown_minimums(run: Run) -> Iterator[str]:
+    known = [*run.benchmarks, *(bench.label for bench in run.benchmarks.values())]
+    for name, _ in run.options.get("min", []):
+        if name not in known:
+            yield f"--nel-min {name}: {unknown('benchmark', name, sorted(set(known)))}"
+
+
+def _planned(run: Run, bench: BenchmarkRun) -> Planned:
+    plan = bench.plan
+    ids = {plan.environment.problem_id(idx) for idx in plan.problems}
+    service = run.services.get(bench.service or "")
+    return Planned(
+        len(plan.problems),
+        plan.facts["dataset_size"] if plan.shard is None else plan.selected,
+        plan.repeats,
+        scorers=tuple(getattr(plan.config, "scorers", ()) or ()),
+        priced=service is not None and bool(service.options.get("prices")),
+        categories=_categories(run, bench),
+        ids=ids,
+    )
+
+
+def _categories(run: Run, bench: BenchmarkRun) -> Mapping[str, int] | None:
+    """How many problems each has, where the policy asks and that is known before the run."""
+    policy, seed = run.gating.policy, getattr(bench.plan.environment, "seed_now", None)
+    if policy is None or not policy.rule(bench.plan.id).limits.per_category or seed is None:
+        return None
+    named = (seed(idx).metadata.get("category") for idx in bench.plan.problems)
+    return Counter(str(name) for name in named if name not in (None, ""))
+
+
+def _check_comparable(gating: Gating, policy: Policy, benches: Sequence[BenchmarkRun]) -> None:
+    if gating.baseline is None:
+        refuse_without_baseline(policy, Runs({bench.plan.id: {} for bench in benches}, _no_side))
+        return
+    different = {}
+    for bench in benches:
+        stored = gating.baseline.bundles.get(bench.plan.id)
+        if stored is not None and bench.plan.facts:
+            found = compared(stored, _before(bench), policy.comparable, gating.allowed)
+            different[bench.plan.id] = found.different
+    refuse_different(different, "--nel-allow-different")
+
+
+def _no_side(name: str) -> Any:
+    raise KeyError(name)
+
+
+def _before(bench: BenchmarkRun) -> JsonObject:
+    """As much of a bundle as is known before the run."""
+    return {"fingerprint": bench.plan.facts, "benchmark": {"repeats": bench.plan.repeats}}
+
+
+def _say_missing(run: Run, policy: Policy) -> None:
+    absent = [
+        rule.benchmark
+        for rule in policy.rules()
+        if rule.required and rule.benchmark not in run.benchmarks
+    ]
+    if absent and run.worker is None:
+        run.note(f"{policy.name} requires what is not measured here: {', '.join(absent)}")
+
+
+def decide(run: Run) -> list[Check]:
+    """The gate's checks over what the run has come to.
+
+    Raises:
+        ConfigError: The baseline has measured something else.
+        OSError: Rows cannot be read.
+    """
+    gating = run.gating
+    if gating.policy is None:
+        return []
+    mine = {one.plan["benchmark"]: one for one in run.derived}
+    baseline = gating.baseline
+    runs = Runs(
+        {name: one.bundle for name, one in mine.items()},
+        lambda name: read_side(mine[name].directory, mine[name].bundle),
+        None if baseline is None else baseline.bundles,
+        None if baseline is None else baseline.side,
+        [] if baseline is None else baseline.warnings,
+    )
+    gating.report = evaluate(gating.policy, runs, gating.allowed)
+    return list(gate_checks(gating.report))
+
+
+def lenient(run: Run, checks: Sequence[Check]) -> list[Check]:
+    """``--nel-inconclusive=ok``: what stayed open for want of evidence asks for no exit code."""
+    if run.options.get("inconclusive", "fail") != "ok":
+        return list(checks)
+    return [
+        replace(check, code=Exit.GO) if check.code is Exit.INCONCLUSIVE else check
+        for check in checks
+    ]
+
+
+def write_markdown(run: Run) -> None:
+    """``--nel-markdown`` and the summary page of a GitHub job: scores, checks and the gate.
+
+    Raises:
+        OSError: One of them cannot be written.
+    """
+    named = run.options.get("markdown")
+    if named is None and not getenv("GITHUB_STEP_SUMMARY"):
+        return
+    text = run_markdown([one.bundle for one in run.derived], run.checks, run.gating.report)
+    append_summary(text, getenv)
+    if named is not None:
+        path = run.config.invocation_params.dir / named
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as file:
+            file.write(text)
