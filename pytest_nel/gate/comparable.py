@@ -1,5 +1,6 @@
 """Whether two runs have asked the same questions in the same way."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -7,6 +8,7 @@ from typing import Any, TypeAlias
 from pytest_nel.core.text import showable
 
 _SHOWN = 60
+_DIGEST = re.compile(r"\b(sha256:[0-9a-f]{12})[0-9a-f]+")
 Said: TypeAlias = Mapping[str, Any]
 """What a run says about a field, by a name that a message can show; a None says nothing."""
 
@@ -53,8 +55,12 @@ def _sampling(bundle: Mapping[str, Any]) -> Said:
     """As sent with the requests; a bundle of the reference system says what was configured."""
     facts = _facts(bundle)
     sent = facts.get("sampling")
-    if not sent:
-        config = {} if "answering" in facts else bundle.get("config") or {}
+    if not sent and "answering" in facts:
+        mark = "sampling."
+        said = facts["answering"] or {}
+        sent = [{k.removeprefix(mark): v for k, v in said.items() if k.startswith(mark)}]
+    elif not sent:
+        config = bundle.get("config") or {}
         sent = [{name: config[name] for name in _SAMPLING if config.get(name) is not None}]
     merged: dict[str, Any] = {}
     for one in sent:
@@ -155,4 +161,7 @@ def _named(key: str, field: str) -> str:
 
 
 def _shown(value: object) -> str:
-    return "nothing" if value is None else showable(str(value), _SHOWN).replace("\n", " ")
+    if value is None:
+        return "nothing"
+    short = _DIGEST.sub(r"\1…", str(value))
+    return showable(short, _SHOWN).replace("\n", " ")

@@ -255,11 +255,12 @@ _RATES = (
 
 def _rates(rule: Rule, bundle: Mapping[str, Any]) -> Iterator[Finding]:
     planned, scored = bundle.get("n_planned"), bundle.get("n_scored")
-    if rule.limits.max_unscored is not None:
-        missing = None if planned is None or scored is None else planned - scored
-        yield _count(
-            "max_unscored", rule.limits.max_unscored, missing, planned, 0, "without a score"
-        )
+    limit = rule.limits.max_unscored
+    if limit is not None:
+        attempted = bundle.get("n_attempted", planned)
+        ahead = 0 if planned is None or attempted is None else planned - attempted
+        count = bundle.get("n_unscored")
+        yield _count("max_unscored", limit, count, attempted, ahead, "without a score")
     for key, name, word in _RATES:
         limit = getattr(rule.limits, key)
         if limit is not None:
@@ -283,7 +284,7 @@ def _count(
     status = within(low, high, limit)
     reason = f"{count:,} of {of:,} {word} ({100 * count / of:.1f} %), allowed {shown}"
     if unknown and status == "INSUFFICIENT_EVIDENCE":
-        reason += f"; {unknown:,} attempts have no score and could be {word}, too"
+        reason += f"; {unknown:,} more attempts could be {word}, too"
     return Finding(rule, status, reason, {"limit": limit, "count": count, "of": of})
 
 

@@ -15,7 +15,7 @@ from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
 from pytest_nel.hooks.cache import cache_of
-from pytest_nel.hooks.gating import check_before
+from pytest_nel.hooks.gating import check_before, check_comparable
 from pytest_nel.hooks.inherit import suspects
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.resume import index_of, past_of, settle, take
@@ -73,8 +73,10 @@ def _begin(run: Run, item: pytest.Item) -> None:
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
     identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
-    for bench, identity in zip(benches, identities, strict=True):
-        settle(run, bench, _plan_json(bench, identity), identity)
+    plans = [_plan_json(*pair) for pair in zip(benches, identities, strict=True)]
+    check_comparable(run, plans)
+    for bench, plan, identity in zip(benches, plans, identities, strict=True):
+        settle(run, bench, plan, identity)
     write_snapshot(run)  # only now: one that is refused changes nothing
     room = rooms(run, benches)
     for bench, solver, identity in zip(benches, solvers, identities, strict=True):

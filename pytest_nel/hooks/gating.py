@@ -9,11 +9,11 @@ from typing import Any
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.registry import unknown
-from pytest_nel.core.types import JsonObject
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.checks import gate_checks
 from pytest_nel.gate.comparable import FIELDS, compared
 from pytest_nel.gate.evaluate import Runs, evaluate, refuse_different, refuse_without_baseline
+from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.feasible import Planned, unmeetable
 from pytest_nel.gate.policy import Policy, load_policy
 from pytest_nel.gate.threshold import cannot_reach
@@ -95,8 +95,8 @@ def check_before(run: Run) -> None:
         )
     if lines:
         raise ConfigError("\n".join(lines))
+    check_comparable(run, [bench.plan.as_json() for bench in benches])
     if gating.policy is not None:
-        _check_comparable(gating, gating.policy, benches)
         _say_missing(run, gating.policy)
 
 
@@ -131,26 +131,40 @@ def _categories(run: Run, bench: BenchmarkRun) -> Mapping[str, int] | None:
     return Counter(str(name) for name in named if name not in (None, ""))
 
 
-def _check_comparable(gating: Gating, policy: Policy, benches: Sequence[BenchmarkRun]) -> None:
+def check_comparable(run: Run, plans: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a baseline that has measured something else, as far as that is known by now.
+
+    Args:
+        run: The run.
+        plans: The object of each benchmark's plan.json.
+
+    Raises:
+        ConfigError: The baseline differs, or there is none and the policy needs one.
+    """
+    gating = run.gating
+    if gating.policy is None:
+        return
     if gating.baseline is None:
-        refuse_without_baseline(policy, Runs({bench.plan.id: {} for bench in benches}, _no_side))
+        refuse_without_baseline(gating.policy, Runs({plan["benchmark"]: {} for plan in plans}, _no))
         return
     different = {}
-    for bench in benches:
-        stored = gating.baseline.bundles.get(bench.plan.id)
-        if stored is not None and bench.plan.facts:
-            found = compared(stored, _before(bench), policy.comparable, gating.allowed)
-            different[bench.plan.id] = found.different
+    for plan in plans:
+        stored = gating.baseline.bundles.get(plan["benchmark"])
+        if stored is not None:
+            pair = (_unsent(stored), _unsent({**plan, "benchmark": {"repeats": plan["repeats"]}}))
+            found = compared(*pair, gating.policy.comparable, gating.allowed)
+            different[plan["benchmark"]] = found.different
     refuse_different(different, "--nel-allow-different")
 
 
-def _no_side(name: str) -> Any:
+def _no(name: str) -> Side:
     raise KeyError(name)
 
 
-def _before(bench: BenchmarkRun) -> JsonObject:
-    """As much of a bundle as is known before the run."""
-    return {"fingerprint": bench.plan.facts, "benchmark": {"repeats": bench.plan.repeats}}
+def _unsent(bundle: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without the sampling that requests had: here none was sent yet."""
+    facts = {**(bundle.get("fingerprint") or {}), "sampling": None}
+    return {**bundle, "fingerprint": facts}
 
 
 def _say_missing(run: Run, policy: Policy) -> None:

@@ -18,6 +18,7 @@ _KEPT_OUT = (
     "PYTHONDONTWRITEBYTECODE",
     "COV_",
     "NO_COLOR",
+    "GITHUB_",  # where it is set, more is printed and written
     "TOX_ENV_DIR",  # pytest keeps its cache there: one for all runs at once
 )
 _CI = {"CI", "BUILD_NUMBER"}  # pytest prints more where they are set

@@ -53,7 +53,7 @@ def write_run(
             "repeats": repeats,
             "scores": {"mean_reward": {"value": sum(known) / len(known) if known else None}},
         },
-        "fingerprint": dict(FINGERPRINT | dict(fingerprint or {})),
+        "fingerprint": {**FINGERPRINT, **(fingerprint or {})},
         "n_results": len(flat),
         "n_planned": len(tries) * repeats,
         "n_total": len(tries) * repeats,
@@ -63,7 +63,7 @@ def write_run(
         "n_empty": 0,
         **{f"n_{word}": count for word, count in counts.items()},
     }
-    whole |= dict(bundle or {})
+    whole = {**whole, **(bundle or {})}
     (folder / f"eval-20260101T000000Z-{name}.json").write_text(json.dumps(whole))
     return directory
 

@@ -1,0 +1,342 @@
+"""Policies, baselines and thresholds in the run itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.running import Ended, Nel
+
+BENCH = """
+from pytest_nel import benchmark, exact_match, scorer
+
+ROWS = [
+    {{"id": f"p{{i}}", "q": f"{say} {{i}}", "target": f"n{{i}}", "category": "ab"[i % 2]}}
+    for i in range({count})
+]
+
+
+@benchmark(name="echo", dataset=ROWS, prompt="{{q}}")
+@scorer
+def echo(sample):
+    return exact_match(sample)
+"""
+SOLVER = '''
+import os
+
+import pytest
+from pytest_nel import InfraError, SolveResult
+
+
+class Echo:
+    """Right, but for the first BAD problems; no answer at all for the first LOST."""
+
+    async def solve(self, seed, sandbox):
+        number = int(seed.prompt.split()[-1])
+        if number < int(os.environ.get("LOST", "0")):
+            raise InfraError("lost", retryable=False)
+        return SolveResult("wrong" if number < int(os.environ.get("BAD", "0")) else f"n{number}")
+
+    def fingerprint(self):
+        return {"version": 1}
+
+
+@pytest.fixture(scope="session")
+def nel_solver():
+    return Echo()
+'''
+POLICY = """version: 1
+defaults: {tier: critical, metric: mean_reward, max_drop: 0.05}
+benchmarks:
+  echo: {}
+"""
+
+
+@pytest.fixture
+def measured(nel: Nel) -> Nel:
+    """A folder with a policy and a baseline whose 100 answers are all right."""
+    nel.write("bench_echo.py", BENCH.format(say="say", count=100))
+    nel.write("conftest.py", SOLVER)
+    nel.write("gate.yaml", POLICY)
+    assert run(nel, "base").code == 0
+    return nel
+
+
+def run(nel: Nel, out: str, *args: str, env: dict[str, str] | None = None) -> Ended:
+    where = ["bench_echo.py", "--nel-output-dir", out]
+    return nel.run(*where, *args, model=False, env=env)
+
+
+def gated(nel: Nel, *args: str, env: dict[str, str] | None = None) -> Ended:
+    return run(nel, "mine", "--nel-policy", "gate.yaml", "--nel-baseline", "base", *args, env=env)
+
+
+def checks(nel: Nel) -> dict[str, object]:
+    found: dict[str, object] = json.loads((nel.folder / "mine" / "checks.json").read_text())
+    return found
+
+
+def asked_nothing(nel: Nel, ended: Ended) -> bool:
+    return ended.code == 4 and not (nel.folder / "mine").exists() and "Traceback" not in ended.text
+
+
+def test_an_equal_candidate_is_go(measured: Nel, how: list[str]) -> None:
+    ended = gated(measured, *how)
+
+    assert ended.code == 0, ended.text
+    assert "GO  gate.yaml" in ended.out
+    assert "+0.00 [-3.70, +3.70]" in ended.out
+    assert checks(measured)["exit_code"] == 0
+
+
+def test_a_worse_candidate_is_no_go(measured: Nel, how: list[str]) -> None:
+    ended = gated(measured, *how, "--junitxml=nel.xml", env={"BAD": "20"})
+
+    assert ended.code == 1, ended.text
+    assert "NO-GO  gate.yaml" in ended.out
+    (case,) = ended.junit().iterfind("testcase[@classname='gate.yaml']")
+    assert case.attrib["name"] == "echo"
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.attrib["message"].startswith("BREACH: 95% CI on damage [0.1")
+    (gate,) = [one for one in checks(measured)["checks"] if one["id"] == "gate.yaml::echo"]  # type: ignore[attr-defined]
+    assert (gate["status"], gate["exit_code"], gate["gate"]) == ("failed", 1, "BREACH")
+    assert gate["delta"] == -0.2
+    assert checks(measured)["gate"]["verdict"] == "NO-GO"  # type: ignore[index]
+
+
+def test_too_little_evidence_is_inconclusive(measured: Nel, how: list[str]) -> None:
+    ended = gated(measured, *how, env={"BAD": "4"})
+
+    assert ended.code == 6, ended.text
+    assert "INCONCLUSIVE  gate.yaml" in ended.out
+    assert "straddles threshold 0.05" in ended.out
+
+
+def test_inconclusive_may_be_ok_and_is_still_said(measured: Nel) -> None:
+    ended = gated(measured, "--nel-inconclusive=ok", env={"BAD": "4"})
+
+    assert ended.code == 0, ended.text
+    assert "INCONCLUSIVE  gate.yaml" in ended.out
+
+
+def test_a_breach_is_never_ok(measured: Nel) -> None:
+    assert gated(measured, "--nel-inconclusive=ok", env={"BAD": "20"}).code == 1
+
+
+def test_a_selection_is_never_go(measured: Nel, how: list[str]) -> None:
+    ended = gated(measured, *how, "-k", "echo[1 or echo[2")
+
+    assert ended.code == 6, ended.text
+    assert "INCONCLUSIVE  gate.yaml" in ended.out
+    assert "in the worst case" in ended.out
+
+
+def test_a_drop_that_no_lost_attempt_could_hide_is_go(measured: Nel) -> None:
+    measured.write("gate.yaml", POLICY.replace("0.05", "0.10"))
+
+    ended = gated(measured, "--nel-max-unscored=1", env={"LOST": "1"})
+
+    assert ended.code == 0, ended.text
+    (gate,) = checks(measured)["gate"]["benchmarks"]  # type: ignore[index]
+    assert (gate["n_missing"], gate["n_paired"]) == (1, 99)
+    assert len(gate["findings"][0]["damage_ci_best_case"]) == 2
+
+
+def test_lost_attempts_that_could_hide_a_breach_are_inconclusive(measured: Nel) -> None:
+    ended = gated(measured, "--nel-max-unscored=20", env={"LOST": "15"})
+
+    assert ended.code == 6, ended.text
+    assert "15 attempts have no score" in ended.out
+
+
+def test_a_limit_that_no_candidate_can_meet_is_refused_first(measured: Nel, how: list[str]) -> None:
+    measured.write("gate.yaml", POLICY.replace("0.05", "0.01"))
+
+    ended = gated(measured, *how)
+
+    assert asked_nothing(measured, ended), ended.text
+    assert "gate.yaml:2: echo: max_drop: 0.01 cannot be shown with 100 problems" in ended.out
+    assert "at least 381 are needed" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("min_score: 0.99", "0.99 cannot be shown with 100 problems"),
+        ("metric: pass@4", "pass@4 needs 4 repeats, there are 1"),
+        ("metric: 'scorer:x'", "no further scorer 'x'"),
+        ("max_cost: 1", "the service has no prices"),
+        ("per_category: {c: {min_score: 0.1}}", "no problem has this category; there are: a, b"),
+        ("must_pass: [p1, zz]", "no problem that is planned has the id zz"),
+        ("min_pass_rate: {q: 1}", "no problem that is planned has the id q"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_first(measured: Nel, key: str, said: str) -> None:
+    measured.write("gate.yaml", POLICY.replace("echo: {}", f"echo: {{{key}}}"))
+
+    ended = gated(measured)
+
+    assert asked_nothing(measured, ended), ended.text
+    assert "gate.yaml:4: echo: " in ended.out
+    assert said in ended.out
+
+
+def test_a_policy_with_a_mistake_is_refused_with_its_line(measured: Nel, how: list[str]) -> None:
+    measured.write("gate.yaml", POLICY.replace("echo: {}", "echo: {max_dorp: 1}"))
+
+    ended = gated(measured, *how)
+
+    assert asked_nothing(measured, ended), ended.text
+    assert "gate.yaml:4: benchmarks.echo.max_dorp: unknown key. Did you mean 'max_drop'" in (
+        ended.err
+    )
+
+
+def test_a_baseline_of_other_questions_is_refused_first(measured: Nel, how: list[str]) -> None:
+    measured.write("bench_echo.py", BENCH.format(say="tell", count=100))
+
+    ended = gated(measured, *how)
+
+    assert asked_nothing(measured, ended), ended.text
+    assert "echo: prompts: sha256:" in ended.out
+    assert "--nel-allow-different" in ended.out
+
+
+def test_a_difference_that_is_allowed_is_recorded(measured: Nel) -> None:
+    text = (measured.folder / "conftest.py").read_text()
+    measured.write("conftest.py", text.replace('"version": 1', '"version": 2'))
+    assert asked_nothing(measured, gated(measured))
+
+    ended = gated(measured, "--nel-allow-different", "solver")
+
+    assert ended.code == 0, ended.text
+    assert "allowed to differ: solver" in ended.out
+    assert checks(measured)["gate"]["allowed_differences"] == ["solver"]  # type: ignore[index]
+
+
+def test_absolute_limits_need_no_baseline(measured: Nel, how: list[str]) -> None:
+    limits = "version: 1\nbenchmarks:\n  echo: {metric: mean_reward, min_score: 0.9}\n"
+    measured.write("gate.yaml", limits)
+
+    good = run(measured, "mine", "--nel-policy", "gate.yaml", *how)
+    bad = run(measured, "worse", "--nel-policy", "gate.yaml", *how, env={"BAD": "30"})
+
+    assert (good.code, bad.code) == (0, 1), good.text + bad.text
+    assert "is below min_score 0.9" in bad.out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--nel-policy", "gate.yaml"], "max_drop needs a baseline"),
+        (["--nel-baseline", "base"], "add --nel-policy FILE"),
+        (["--nel-policy", "gate.yaml", "--nel-baseline", "nix"], "no such directory"),
+        (["--nel-policy", "gaet.yaml", "--nel-baseline", "base"], "Gate policy not found"),
+        (["--nel-policy", "gate.yaml", "--nel-baseline", "."], "holds runs, name one: base"),
+        (["--nel-min", "echo=2"], "expected NAME=SCORE"),
+        (["--nel-min", "ehco=0.5"], "Did you mean 'echo'"),
+        (["--nel-min", "echo=0.99"], "at least 381 are needed"),
+        (["--nel-allow-different", "prompt"], "Did you mean 'prompts'"),
+        (["--nel-policy", "gate.yaml", "--nel-shard", "0/2"], "merge the shards"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(measured: Nel, args: list[str], said: str) -> None:
+    ended = run(measured, "mine", *args)
+
+    assert asked_nothing(measured, ended), ended.text
+    assert said in ended.text
+
+
+def test_a_threshold_of_the_command_line(measured: Nel, how: list[str]) -> None:
+    good = run(measured, "mine", "--nel-min", "echo=0.9", *how, "--junitxml=nel.xml")
+    bad = run(measured, "worse", "--nel-min", "echo=0.9", *how, env={"BAD": "30"})
+    open_ = run(measured, "open", "--nel-min", "echo=0.9", *how, env={"BAD": "5"})
+
+    assert (good.code, bad.code, open_.code) == (0, 1, 6), good.text + bad.text + open_.text
+    assert "FAILED bench_echo.py::echo::threshold: score 0.7000" in bad.out
+    assert good.junit().find("testcase[@name='threshold']") is not None
+
+
+def test_a_threshold_of_a_suite_on_the_score_alone(measured: Nel) -> None:
+    measured.write(
+        "my.nel.yaml",
+        "services: {}\nbenchmarks:\n"
+        "  - {name: 'bench_echo.py:echo', solver: {type: fixture}, min_score: 0.95, "
+        "evidence: point}\n",
+    )
+
+    good = measured.run("my.nel.yaml", model=False, env={"BAD": "5"})
+    bad = measured.run("my.nel.yaml", model=False, env={"BAD": "6"})
+
+    assert (good.code, bad.code) == (0, 1), good.text + bad.text
+
+
+def test_checks_are_listed_with_the_items(measured: Nel) -> None:
+    ended = gated(measured, "--collect-only", "-q", "--nel-min", "echo=0.5")
+
+    assert ended.code == 0, ended.text
+    listed = ended.out.splitlines()
+    for name in (
+        "bench_echo.py::echo::health",
+        "bench_echo.py::echo::threshold",
+        "gate.yaml::echo",
+    ):
+        assert name in listed
+
+
+def test_markdown_for_a_pull_request(measured: Nel) -> None:
+    summary = measured.folder / "summary.md"
+    summary.write_text("before\n")
+
+    ended = gated(
+        measured,
+        "--nel-markdown",
+        "out/pr.md",
+        env={"BAD": "20", "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_ACTIONS": "true"},
+    )
+
+    text = (measured.folder / "out" / "pr.md").read_text()
+    assert text.startswith("# Quality Gate Report: NO-GO")
+    assert "| echo | 100 of 100 | 0.8000 |" in text
+    assert summary.read_text() == f"before\n{text}\n"
+    assert "::error title=gate.yaml%3A%3Aecho::BREACH: 95%25 CI on damage" in ended.out
+
+
+def test_a_rerun_of_the_gate_alone_says_the_same(measured: Nel, nel: Nel) -> None:
+    gated(measured, env={"BAD": "20"})
+
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_nel.cli.main", "gate", "base", "mine", "-p", "gate.yaml"],
+        cwd=nel.folder,
+        env=nel.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("NO-GO  gate.yaml\n  BREACH: echo [critical]")
+
+
+def test_a_benchmark_that_the_policy_wants_and_the_run_has_not_is_said_at_once(
+    measured: Nel,
+) -> None:
+    measured.write("gate.yaml", f"{POLICY}  other: {{}}\n")
+
+    ended = gated(measured)
+
+    assert ended.code == 1, ended.text
+    assert "gate.yaml requires what is not measured here: other" in ended.out
+    assert "MISSING: other [critical]" in ended.out
+
+
+def test_an_interrupted_run_is_not_go(measured: Nel, tmp_path: Path) -> None:
+    ended = gated(measured, "-x", "--nel-strict", env={"BAD": "1"})
+
+    del tmp_path
+    assert ended.code == 1, ended.text
+    assert "GO  gate.yaml" not in ended.out.replace("NO-GO", "")
