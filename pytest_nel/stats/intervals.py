@@ -1,15 +1,22 @@
 """Confidence intervals for scores in [0, 1], each with the name of its method.
 
-Clustered intervals treat the problem as the unit of sampling, because a benchmark is a sample of
-problems and repeats of one problem are not independent.
+The problem (or the cluster of problems) is the unit of sampling, because a benchmark is a sample of
+problems, and repeats of one problem are not independent.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-_FEW = 5  # with fewer, simulated coverage at p = 0.05 fell to 91 %
+from pytest_nel.stats._clusters import Clusters, clusters_of
+from pytest_nel.stats._score import Scale, lower_bound, scale_of, units_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_NOISE = 1e-9  # a mean over repeats may leave [0, 1] by rounding
 
 
 class Interval(NamedTuple):
@@ -18,14 +25,20 @@ class Interval(NamedTuple):
     Attributes:
         low: Lower bound, at least 0.
         high: Upper bound, at most 1.
-        method: ``wilson``, ``wilson_clustered`` or ``student_t``.
+        method: ``wilson`` (single answers, 0 or 1), ``score`` (any values, or repeats) or
+            ``score_clustered``, with ``_t`` appended where Student's t stands for the normal
+            quantile: below 100 problems or clusters. ``one_cluster``: nothing is known about the
+            spread.
         confidence: Nominal coverage, 0.95 for 95 %.
+        reliable: False where no coverage is promised: fewer than five clusters, or one that holds
+            too many of the problems. Nothing should be decided on such an interval.
     """
 
     low: float
     high: float
     method: str
     confidence: float
+    reliable: bool = True
 
 
 def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
@@ -44,138 +57,141 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | N
         raise ValueError(msg)
     if n == 0:
         return None
-    return _score_interval(successes / n, n, confidence, "wilson")
-
-
-def wilson_clustered(
-    per_problem: Sequence[tuple[int, int]], confidence: float = 0.95
-) -> Interval | None:
-    """Wilson's interval with the effective sample size of repeated problems.
-
-    The centre is the mean over problems of the share correct. Its variance comes from the spread
-    between problems; ``p(1-p) / variance`` is the number of independent attempts that would know
-    as much (Korn & Graubard 1998: design effect, and the correction ``(z/t)²`` with t on
-    problems - 1 degrees of freedom; Dean & Pagano 2015 recommend it within Wilson's interval).
-    It never exceeds the number of attempts. Without spread (all right, all wrong, all alike), or
-    with fewer than five problems ever right or ever wrong, the spread says too little: then it is
-    the number of problems, as if repeats always agreed, so the width is never zero.
-
-    Args:
-        per_problem: (correct, attempts) of each problem; problems without attempts do not count.
-        confidence: Nominal coverage.
-
-    Raises:
-        ValueError: A problem has more correct than attempts, or a negative number.
-    """
-    for correct, attempts in per_problem:
-        if not 0 <= correct <= attempts:
-            msg = f"correct must be in [0, attempts], got {correct} of {attempts}"
-            raise ValueError(msg)
-    means = [correct / attempts for correct, attempts in per_problem if attempts]
-    if not means:
-        return None
-    mean = math.fsum(means) / len(means)
-    attempts_in_all = sum(attempts for _, attempts in per_problem)
-    effective = _effective_size(mean, means, attempts_in_all, confidence)
-    return _score_interval(mean, effective, confidence, "wilson_clustered")
-
-
-def student_t(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Student's t interval for the mean of per-problem means, clipped to [0, 1].
-
-    Where the values do not differ (or there is one), their spread says nothing: then it is
-    Wilson's interval (and called so) with as many observations as there are problems, which is
-    the widest that rewards in [0, 1] with this mean allow, so the width is never zero.
-
-    Raises:
-        ValueError: A value is not in [0, 1].
-    """
-    for value in values:
-        if not 0.0 <= value <= 1.0:
-            msg = f"rewards must be in [0, 1], got {value}"
-            raise ValueError(msg)
-    n = len(values)
-    if n == 0:
-        return None
-    mean = math.fsum(values) / n
-    spread = _variance(values, mean)
-    if spread <= 0.0:
-        return _score_interval(mean, n, confidence, "wilson")
-    half = _t_quantile(n - 1, confidence) * math.sqrt(spread / n)
-    low, high = max(0.0, mean - half), min(1.0, mean + half)
-    return Interval(low, high, "student_t", confidence)
+    quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0) ** 2
+    return Interval(*_wilson_bounds(successes / n, n, quantile), "wilson", confidence)
 
 
 def mean_interval(
-    rewards_by_problem: Mapping[object, Sequence[float]] | Sequence[Sequence[float]],
+    rewards_by_problem: Mapping[Hashable, Sequence[float]] | Sequence[Sequence[float]],
     confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
 ) -> tuple[float | None, Interval | None]:
     """The mean over problems of the mean over repeats, and the interval that fits the data.
 
-    Rewards of 0 and 1 once per problem: ``wilson``; repeated: ``wilson_clustered``; anything
-    fractional: ``student_t`` over per-problem means. Problems without rewards do not count;
-    without any, ``(None, None)``.
+    Problems without rewards do not count; without any, ``(None, None)``. ``clusters`` names the
+    cluster of each problem, in the order of the problems.
+
+    Raises:
+        ValueError: As :func:`interval_of_sums`.
     """
     groups = (
-        rewards_by_problem.values()
+        list(rewards_by_problem.values())
         if isinstance(rewards_by_problem, Mapping)
         else rewards_by_problem
     )
-    sums = [(math.fsum(rewards), len(rewards)) for rewards in groups if len(rewards)]
+    kept = [index for index, rewards in enumerate(groups) if len(rewards)]
+    sums = [(math.fsum(groups[index]), len(groups[index])) for index in kept]
     binary = all(reward in (0, 1) for rewards in groups for reward in rewards)
-    return interval_of_sums(sums, binary=binary, confidence=confidence)
+    if clusters is not None:
+        _check_names(clusters, len(groups))
+        clusters = [clusters[index] for index in kept]
+    return interval_of_sums(sums, binary=binary, confidence=confidence, clusters=clusters)
 
 
 def interval_of_sums(
-    sums: Sequence[tuple[float, int]], *, binary: bool, confidence: float = 0.95
+    sums: Sequence[tuple[float, int]],
+    *,
+    binary: bool,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
 ) -> tuple[float | None, Interval | None]:
-    """As :func:`mean_interval`, from (sum of rewards, number of repeats) of each problem."""
+    """As :func:`mean_interval`, from (sum of rewards, number of repeats) of each problem.
+
+    Single answers that are 0 or 1: Wilson's score interval (Wilson 1927). Anything else: the same
+    construction over the means of the problems (:mod:`pytest_nel.stats._score`), or over clusters.
+    Every bound is monotone (no reward may rise and a bound fall) and no width is zero.
+
+    Args:
+        sums: One pair a problem; repeats at least 1.
+        binary: Every single reward is 0 or 1.
+        confidence: Nominal coverage.
+        clusters: The cluster of each problem; None in it for a problem that stands alone.
+
+    Raises:
+        ValueError: A mean is not in [0, 1], ``confidence`` not in (0, 1), or the clusters are not
+            as many as the problems.
+    """
+    if clusters is not None:
+        _check_names(clusters, len(sums))
     if not sums:
         return None, None
     means = [total / count for total, count in sums]
     mean = math.fsum(means) / len(means)
-    if not binary:
-        return mean, student_t([min(1.0, value) for value in means], confidence)
-    if all(count == 1 for _, count in sums):
-        return mean, wilson(round(math.fsum(means)), len(means), confidence)
-    counts = [(round(total), count) for total, count in sums]
-    return mean, wilson_clustered(counts, confidence)
+    grouping = None if clusters is None else clusters_of(clusters, len(means))
+    if grouping is not None:
+        return mean, _clustered(_in_range(means), grouping, mean, confidence)
+    scale = scale_of(len(means))
+    quantile = scale.squared_quantile(confidence)
+    if binary and all(count == 1 for _, count in sums):
+        low, high = _wilson_bounds(mean, len(means), quantile)
+        return mean, Interval(low, high, _named("wilson", scale), confidence)
+    values = _in_range(means)
+    low = lower_bound(units_of(values, 1.0), quantile)
+    high = 1.0 - lower_bound(units_of(1.0 - values, 1.0), quantile)
+    return mean, _around(mean, (low, high), _named("score", scale), confidence)
 
 
-def _effective_size(mean: float, means: Sequence[float], attempts: int, confidence: float) -> float:
-    problems = len(means)
-    spread = _variance(means, mean)
-    informative = min(sum(value > 0.0 for value in means), sum(value < 1.0 for value in means))
-    if spread <= 0.0 or informative < _FEW:
-        return problems
-    size = mean * (1.0 - mean) / (spread / problems)
-    z = _z(confidence)
-    size *= (z / _t_quantile(problems - 1, confidence)) ** 2
-    return min(size, attempts)
+def difference_of_intervals(
+    baseline: tuple[float, float, float], candidate: tuple[float, float, float]
+) -> tuple[float, float]:
+    """Bounds of candidate - baseline, each (value, low, high), as if from independent samples.
+
+    For runs of which only the scores are left. Newcombe 1998 (method 10, square and add) for
+    proportions; Zou & Donner 2008 (MOVER) for any other parameter. On the same problems it is
+    wider than a paired interval, as a rule.
+    """
+    before, before_low, before_high = baseline
+    after, after_low, after_high = candidate
+    difference = after - before
+    low = difference - math.hypot(after - after_low, before_high - before)
+    high = difference + math.hypot(after_high - after, before - before_low)
+    return low, high
 
 
-def _score_interval(p: float, n: float, confidence: float, method: str) -> Interval:
-    z = _z(confidence)
-    shrink = 1.0 + z * z / n
-    centre = (p + z * z / (2.0 * n)) / shrink
-    half = z * math.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n)) / shrink
+def _clustered(
+    values: "npt.NDArray[np.float64]", grouping: Clusters, mean: float, confidence: float
+) -> Interval:
+    scale = grouping.scale() if len(grouping.sizes) > 1 else Scale(1.0)
+    quantile = scale.squared_quantile(confidence)
+    if len(grouping.sizes) == 1:
+        return Interval(0.0, 1.0, "one_cluster", confidence, reliable=False)
+    low = lower_bound(grouping.units(values), quantile)
+    high = 1.0 - lower_bound(grouping.units(1.0 - values), quantile)
+    name = _named("score_clustered", scale)
+    return _around(mean, (low, high), name, confidence)._replace(reliable=grouping.reliable)
+
+
+def _around(mean: float, bounds: tuple[float, float], method: str, confidence: float) -> Interval:
+    """The interval, which holds the mean but for rounding."""
+    low, high = bounds
+    return Interval(max(0.0, min(low, mean)), min(1.0, max(high, mean)), method, confidence)
+
+
+def _named(method: str, scale: Scale) -> str:
+    return method if math.isinf(scale.degrees) else f"{method}_t"
+
+
+def _in_range(means: Sequence[float]) -> "npt.NDArray[np.float64]":
+    import numpy as np  # noqa: PLC0415 - heavy
+
+    values = np.asarray(means, dtype=float)
+    wrong = ~((values >= -_NOISE) & (values <= 1.0 + _NOISE))
+    if wrong.any():
+        msg = f"rewards must be in [0, 1], got {values[wrong][0]}"
+        raise ValueError(msg)
+    return values.clip(0.0, 1.0)
+
+
+def _check_names(clusters: Sequence[Hashable], problems: int) -> None:
+    if len(clusters) != problems:
+        msg = f"wanted one cluster for each of {problems} problems, got {len(clusters)}"
+        raise ValueError(msg)
+
+
+def _wilson_bounds(p: float, n: float, quantile: float) -> tuple[float, float]:
+    shrink = 1.0 + quantile / n
+    centre = (p + quantile / (2.0 * n)) / shrink
+    half = math.sqrt(quantile * (p * (1.0 - p) / n + quantile / (4.0 * n * n))) / shrink
     low = 0.0 if p <= 0.0 else max(0.0, centre - half)
     high = 1.0 if p >= 1.0 else min(1.0, centre + half)
-    return Interval(low, high, method, confidence)
-
-
-def _variance(values: Sequence[float], mean: float) -> float:
-    """Sample variance; 0 for one value, and 0 (not rounding noise) when all are the same."""
-    if len(values) < 2 or min(values) == max(values):
-        return 0.0
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _z(confidence: float) -> float:
-    return NormalDist().inv_cdf((1.0 + confidence) / 2.0)
-
-
-def _t_quantile(degrees: int, confidence: float) -> float:
-    from scipy.special import stdtrit  # heavy, and Wilson's interval needs none
-
-    return float(stdtrit(degrees, (1.0 + confidence) / 2.0))
+    return low, high
