@@ -6,6 +6,7 @@ that order.
 
 import math
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -54,7 +55,7 @@ class Table(NamedTuple):
     """Sums of each problem that has a score, by problem.
 
     Attributes:
-        problem: Which.
+        problem: Which; ascending.
         scored: Attempts with a reward.
         total: Sum of their rewards.
         correct: How many of them are correct.
@@ -68,6 +69,12 @@ class Table(NamedTuple):
     correct: "array[int]"
     majority: "array[float]"
     cluster: "array[int]"
+
+    def cluster_of(self, problem: int) -> int | None:
+        """The number of a problem's cluster; None where clusters, or its scores, are unknown."""
+        place = bisect_left(self.problem, problem)
+        there = place < len(self.cluster) and self.problem[place] == problem
+        return self.cluster[place] if there else None
 
 
 @dataclass(slots=True)

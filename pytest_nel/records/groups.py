@@ -1,6 +1,7 @@
 """Scores by group: by category, and by whatever else the records say in a few words."""
 
 import math
+from array import array
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ class _Group:
     """The scored attempts of one group, summed by problem."""
 
     sums: list[tuple[float, int]] = field(default_factory=list)
-    clusters: list[int] = field(default_factory=list)
+    clusters: "array[int]" = field(default_factory=lambda: array("i"))
     binary: bool = True
     n: int = 0
     unparsed: int = 0
@@ -36,7 +37,6 @@ class _Group:
 
 def _grouped(columns: Columns, table: Table, codes: Codes) -> dict[int, _Group]:
     groups: dict[int, _Group] = defaultdict(_Group)
-    cluster = dict(zip(table.problem, table.cluster, strict=True)) if table.cluster else {}
     for problem, rows in columns.by_problem():
         rewards: dict[int, list[float]] = {}
         for row in rows:
@@ -46,7 +46,7 @@ def _grouped(columns: Columns, table: Table, codes: Codes) -> dict[int, _Group]:
             rewards.setdefault(code, []).append(columns.reward[row])
             groups[code].unparsed += bool(columns.flags[row] & UNPARSED)
         for code, found in rewards.items():
-            groups[code].add(found, cluster.get(problem))
+            groups[code].add(found, table.cluster_of(problem))
     return groups
 
 

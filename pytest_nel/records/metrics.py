@@ -9,7 +9,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from itertools import groupby
 
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.columns import (
@@ -47,15 +47,17 @@ def estimate(
             problems say nothing and are left out.
     """
     grouped = len(set(clusters))
-    known: dict[str, Any] = {"clusters": clusters} if 0 < grouped < len(sums) else {}
-    value, interval = interval_of_sums(sums, binary=binary, **known)
+    known = clusters if 0 < grouped < len(sums) else None
+    value, interval = interval_of_sums(sums, binary=binary, clusters=known)
     metric: JsonObject = {"value": None if value is None else round(value, 6)}
     if interval is not None:
         metric["ci_lower"] = round(interval.low, 6)
         metric["ci_upper"] = round(interval.high, 6)
         metric["ci_method"] = interval.method
+        if not interval.reliable:
+            metric["ci_reliable"] = False
     metric["n_problems"] = len(sums)
-    if known:
+    if known is not None:
         metric["n_clusters"] = grouped
     return metric
 
@@ -137,17 +139,16 @@ def further_scorers(tally: Tally, table: Table) -> JsonObject:
 
 def _further(scores: Scores, table: Table, attempted: int) -> JsonObject:
     n = len(scores.reward)
-    sums: dict[int, list[float]] = {}
-    for problem, reward in zip(scores.problem, scores.reward, strict=True):
-        sums.setdefault(problem, []).append(reward)
     binary = all(reward in (0.0, 1.0) for reward in scores.reward)
-    cluster = dict(zip(table.problem, table.cluster, strict=True)) if table.cluster else {}
-    clusters = [cluster[problem] for problem in sums if problem in cluster]
-    metric = estimate(
-        [(math.fsum(rewards), len(rewards)) for rewards in sums.values()],
-        binary=binary,
-        clusters=clusters if len(clusters) == len(sums) else (),
-    )
+    sums, clusters = [], array("i")
+    rows = sorted(range(n), key=scores.problem.__getitem__)
+    for problem, found in groupby(rows, key=scores.problem.__getitem__):
+        rewards = [scores.reward[row] for row in found]
+        sums.append((math.fsum(rewards), len(rewards)))
+        if (cluster := table.cluster_of(problem)) is not None:
+            clusters.append(cluster)
+    known = clusters if len(clusters) == len(sums) else ()
+    metric = estimate(sums, binary=binary, clusters=known)
     metric |= {"n": n, "n_missing": attempted - n}
     return metric | ({"correct": int(sum(scores.reward)), "total": n} if binary and n else {})
 

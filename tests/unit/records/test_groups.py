@@ -54,7 +54,6 @@ def test_a_category_counts_attempts_problems_and_unparsed_answers() -> None:
 
     assert (facts["n"], facts["n_problems"], facts["n_unparsed"]) == (3, 2, 1)
     assert facts["mean_reward"] == 0.75
-    assert facts["ci_method"] == "wilson_clustered"
     assert 0 <= float(str(facts["ci_lower"])) < 0.75 < float(str(facts["ci_upper"])) <= 1
 
 
