@@ -29,6 +29,20 @@ def refused(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> bool:
     return bool(_REFUSES.search(str(solved.get("response", "")).lstrip()[:_BEGINNING]))
 
 
+def truncated(solved: Mapping[str, Any]) -> bool:
+    """Whether the reply was cut off: the server says so, or it used up all tokens allowed.
+
+    Some servers say ``stop`` where reasoning has eaten the budget.
+    """
+    if solved.get("finish_reason") == "length":
+        return True
+    allowed, used = (
+        (solved.get("sampling") or {}).get("max_tokens"),
+        solved.get("completion_tokens"),
+    )
+    return isinstance(allowed, int) and isinstance(used, int) and 0 < allowed <= used
+
+
 def failure_of(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> str | None:
     """The failure category of an attempt, or None.
 

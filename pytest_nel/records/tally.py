@@ -16,7 +16,7 @@ from pytest_nel.records.columns import (
     UNSCORED,
     Columns,
 )
-from pytest_nel.records.failing import failure_of, refused
+from pytest_nel.records.failing import failure_of, refused, truncated
 from pytest_nel.records.record import total_tokens
 
 _EXEMPLARS = 3
@@ -155,16 +155,16 @@ class Tally:
         self.model_errors += bool(solved.get("error_kind"))
         if outcome == "unscored":  # the rates below are shares of what was scored
             return UNSCORED
-        truncated: bool = solved.get("finish_reason") == "length"
+        cut = truncated(solved)
         empty = bool(solved.get("has_model")) and not str(solved.get("response", "")).strip()
         refuses = refused(solved, scored)
-        self.truncated += truncated
+        self.truncated += cut
         self.empty += empty
         self.refusals += refuses
         return (
             CORRECT * (outcome == "correct")
             | UNPARSED * (outcome == "unparsed")
-            | TRUNCATED * truncated
+            | TRUNCATED * cut
             | EMPTY * empty
             | REFUSED * refuses
         )

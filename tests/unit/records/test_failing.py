@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_nel.records.failing import failure_of, refused
+from pytest_nel.records.failing import failure_of, refused, truncated
 from tests.unit.records.attempts import Pair, attempt, bundle_of
 
 DECLINES = "I'm sorry, but I can't help with that."
@@ -63,6 +63,26 @@ def test_an_answer_without_an_answer_is_a_format_error_and_an_empty_one_is_none(
     assert failure_of(*said("forty-two or so", outcome="unparsed")) == "format_error"
     assert failure_of(*said("  ", outcome="unparsed")) is None
     assert failure_of(*said("7")) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "cut"),
+    [
+        ({"finish_reason": "length"}, True),
+        ({"finish_reason": "stop", "completion_tokens": 64}, True),
+        ({"finish_reason": "stop", "completion_tokens": 63}, False),
+        ({"finish_reason": "stop"}, False),
+    ],
+)
+def test_a_reply_that_used_all_tokens_was_cut_off_whatever_the_server_says(
+    reply: dict[str, object], *, cut: bool
+) -> None:
+    solved = {**reply, "sampling": {"max_tokens": 64}}
+
+    rate = bundle_of([attempt(0, solved=solved)])["benchmark"]["scores"]["rates"]["truncated"]
+
+    assert truncated(solved) is cut
+    assert rate["n"] == cut
 
 
 def test_what_the_engine_recorded_comes_first() -> None:
