@@ -64,6 +64,20 @@ class Generation(Model):
         return self.model_dump(exclude_none=True)
 
 
+class Prices(Model):
+    """What tokens of an endpoint cost; it determines no answer and may change at any time.
+
+    Attributes:
+        prompt: Money per million prompt tokens.
+        completion: Money per million completion tokens, reasoning included.
+        currency: Its ISO 4217 code.
+    """
+
+    prompt: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    completion: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
+
+
 class BenchmarkConfig(Model):
     """One entry of ``benchmarks``.
 

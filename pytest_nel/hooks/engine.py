@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.authoring.catalog import blame
+from pytest_nel.config.schema import PluginSpec, Prices
 from pytest_nel.core.errors import ConfigError, JournalError, NelError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import JsonObject
@@ -13,6 +14,7 @@ from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode
+from pytest_nel.engine.runtime import validated
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
 from pytest_nel.hooks.cache import cache_of
 from pytest_nel.hooks.gating import check_before, check_comparable
@@ -73,13 +75,14 @@ def _begin(run: Run, item: pytest.Item) -> None:
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
     identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
-    plans = [_plan_json(*pair) for pair in zip(benches, identities, strict=True)]
+    who = list(zip(benches, solvers, identities, strict=True))
+    plans = [_plan_json(one, known) | _prices(run, one, by) for one, by, known in who]
     check_comparable(run, plans)
     for bench, plan, identity in zip(benches, plans, identities, strict=True):
         settle(run, bench, plan, identity)
     write_snapshot(run)  # only now: one that is refused changes nothing
     room = rooms(run, benches)
-    for bench, solver, identity in zip(benches, solvers, identities, strict=True):
+    for bench, solver, identity in who:
         engine.add(bench.plan, solver, _how(run, bench, identity, room[bench.plan.id]))
     limit, window = limits(run, benches, max(room.values()))
     if (told := told_to_stop(run)) is not None:  # while all this was made ready
@@ -141,19 +144,38 @@ def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
     """What determines its answers; re-scoring has none made."""
     if run.mode is Mode.RESCORE:
         return {}
-    asked = None if bench.service is None else run.services.get(bench.service)
+    asked = _asked(run, bench, solver)
     if isinstance(solver, ConfiguredSolvers):
         facts = answering(None, bench.plan.config.solver.model_dump(), asked)
-    else:  # what is configured answers nothing, unless this solver wraps it or asks the model
-        wraps = (bench.wraps or run.configured_asked) and run.solvers.knows(bench.plan)
-        options = bench.plan.config.solver.model_dump() if wraps else None
-        asked = asked if bench.asks_model or wraps else None
+    else:  # what is configured answers nothing, unless this solver wraps it
+        options = bench.plan.config.solver.model_dump() if _wrapped(run, bench) else None
         facts = answering(solver, options, asked)
     if asked is not None and bench.service is not None:
         endpoint = parts_of(run).endpoint(bench.service)
         facts["model"] = endpoint.model  # that of a service that names none is its own name
         facts |= {} if endpoint.weights is None else {"service.weights": endpoint.weights}
     return facts
+
+
+def _asked(run: Run, bench: BenchmarkRun, solver: Solver) -> PluginSpec | None:
+    """The service that answers, directly or through a fixture's solver."""
+    asked = None if bench.service is None else run.services.get(bench.service)
+    ours = isinstance(solver, ConfiguredSolvers) or bench.asks_model or _wrapped(run, bench)
+    return asked if ours else None
+
+
+def _wrapped(run: Run, bench: BenchmarkRun) -> bool:
+    return (bench.wraps or run.configured_asked) and run.solvers.knows(bench.plan)
+
+
+def _prices(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
+    """Prices for the plan, outside of all that makes runs comparable; of no other endpoint."""
+    asked = _asked(run, bench, solver)
+    prices = None if asked is None else asked.options.get("prices")
+    if prices is None:
+        return {}
+    found: Prices = validated(Prices, prices, f"services.{bench.service}.prices")
+    return {"prices": found.model_dump()}
 
 
 def _plan_json(bench: BenchmarkRun, identity: Identity) -> JsonObject:

@@ -201,6 +201,8 @@ def _replaced(old: Mapping[str, Any], given: Mapping[str, str]) -> JsonObject:
     What the suite says may hold references and stays as it is; the command line's text is literal.
     """
     here = old.get("type") != "api"
+    if set(given) - {"api-key-env"}:  # another model or place has prices of its own
+        old = {name: value for name, value in old.items() if name != "prices"}
     if "model" in given:
         _refuse_beside_model(given)
         fresh = _service(model=given["model"], url=None, key_env=None)

@@ -283,7 +283,8 @@ def _with_answers_of(directory: Path, plan: JsonObject) -> JsonObject:
     kept = {name: old["fingerprint"].get(name) for name in _KEPT_OF_A_PLAN}
     config = {**plan["config"], "solver": old["config"].get("solver")}
     fingerprint = {**plan["fingerprint"], **kept}
-    return {**plan, "fingerprint": fingerprint, "config": config, "reads_row": _read_row(old)}
+    facts = {"fingerprint": fingerprint, "config": config, "reads_row": _read_row(old)}
+    return {**plan, **facts, "prices": old.get("prices")}
 
 
 def _drop_stale(run: Run, bench: BenchmarkRun, identity: Identity, old: JsonObject) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.bundle import bundle, failures, runtime
+from pytest_nel.records.bundle import bundle
+from pytest_nel.records.failing import failure_of
 from pytest_nel.records.index import index_journals
 from pytest_nel.records.plans import read_plan
 from pytest_nel.records.record import dumps, total_tokens
@@ -50,7 +51,7 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
     """
     plan = read_plan(directory)
     index = index_journals(directory / "journal")
-    tally = Tally()
+    tally = Tally.of(plan["repeats"])
     with ExitStack() as stack:
         results = stack.enter_context(whole(directory / "results.jsonl"))
         trajectories = stack.enter_context(whole(directory / "trajectories.jsonl"))
@@ -61,10 +62,11 @@ def derive(directory: Path, run: Mapping[str, Any]) -> Derived:
     missing = len(plan["problems"]) * plan["repeats"] - tally.attempted
     run = {**run, "complete": run.get("complete", missing == 0)}
     result = bundle(tally, plan, run) | {"n_overtaken": index.overtaken()}
-    whole_json(directory / "runtime_stats.json", runtime(tally))
+    made = result["benchmark"]["scores"]
+    whole_json(directory / "runtime_stats.json", made["runtime"])
     analysis = directory / "failure_analysis.json"
     if tally.failures:
-        whole_json(analysis, failures(tally))
+        whole_json(analysis, made["failures"])
     else:
         analysis.unlink(missing_ok=True)
     name = f"eval-{_stamp(run)}-{safe_name(plan['benchmark'])}.json"
@@ -131,7 +133,7 @@ def trajectory_row(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> Json
             "verify_ms": verify_ms,
             "total_ms": round(seed_ms + solve_ms + verify_ms, 2),
         },
-        "failure_category": scored.get("failure"),
+        "failure_category": failure_of(solved, scored),
         "retries": max(0, int(solved.get("requests") or 1) - 1),
         "sampling": solved.get("sampling") or {},
     }

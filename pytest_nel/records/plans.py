@@ -1,7 +1,7 @@
 """plan.json: what was to be attempted, written once a turn and checked whenever it is read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,17 @@ def _trouble(plan: object) -> str | None:
     numbers = [*plan["problems"], plan.get("turn", 0), plan["config"].get("max_unscored", 0)]
     if not all(isinstance(number, int) for number in numbers):
         return "problems, turn, max_unscored: expected numbers"
-    shard = plan.get("shard")
-    if shard is not None and not _is_shard(shard):
-        return f"shard: expected [index, count], got {shard!r}"[:200]
+    for name, fits, wanted in _OPTIONAL:
+        value = plan.get(name)
+        if value is not None and not fits(value):
+            return f"{name}: expected {wanted}, got {value!r}"[:200]
     return None
+
+
+def _are_prices(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("currency"), str):
+        return False
+    return all(isinstance(value.get(name), int | float) for name in ("prompt", "completion"))
 
 
 def _is_shard(value: object) -> bool:
@@ -68,6 +75,12 @@ def _is_shard(value: object) -> bool:
         return False
     index, count = value
     return isinstance(index, int) and isinstance(count, int) and 0 <= index < count
+
+
+_OPTIONAL: Sequence[tuple[str, Callable[[object], bool], str]] = (
+    ("prices", _are_prices, "prompt, completion and currency"),
+    ("shard", _is_shard, "[index, count]"),
+)
 
 
 def planned(run_dir: Path) -> list[Path]:

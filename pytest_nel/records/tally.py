@@ -7,9 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_nel.core.types import JsonObject
+from pytest_nel.records.columns import (
+    CORRECT,
+    EMPTY,
+    REFUSED,
+    TRUNCATED,
+    UNPARSED,
+    UNSCORED,
+    Columns,
+)
+from pytest_nel.records.failing import failure_of, refused, truncated
 from pytest_nel.records.record import total_tokens
 
 _EXEMPLARS = 3
+_MOST_TOKENS = 2**53  # of one reply; beyond, what a solver says is no count
 
 
 @dataclass(slots=True)
@@ -17,26 +28,45 @@ class Tally:
     """What a benchmark's bundle, statistics and checks are made of.
 
     Rewards of unscored attempts are nowhere in here: they are missing, not 0.
+
+    Attributes:
+        columns: What metrics are made of.
+        attempted: Records.
+        outcomes: How many of each.
+        tokens_unknown: Answers whose server, or solver, says nothing of tokens.
+        paid_prompt: Prompt tokens of answers that do not come from the cache.
+        paid_completion: Their completion tokens.
+        paid_unknown: Attempts that may have cost something and do not say how many tokens.
+        completion_each: Completion tokens of each reply that says them.
+        tokens_each: All its tokens.
+        truncated: Of the scored attempts, as ``empty`` and ``refusals``.
+        failures: Attempts by failure category.
+        unscored_by: The unscored ones among those.
+        begins: Unix time of each attempt, as ``ends``.
     """
 
+    columns: Columns = field(default_factory=Columns)
     attempted: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    rewards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    correct: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    categories: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     finish_reasons: Counter[str] = field(default_factory=Counter)
-    latencies: list[float] = field(default_factory=list)
+    latencies: "array[float]" = field(default_factory=lambda: array("d"))
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
     tokens: int = 0
     tokens_unknown: int = 0
+    paid_prompt: int = 0
+    paid_completion: int = 0
+    paid_unknown: int = 0
+    completion_each: "array[float]" = field(default_factory=lambda: array("d"))
+    tokens_each: "array[float]" = field(default_factory=lambda: array("d"))
     truncated: int = 0
     empty: int = 0
     refusals: int = 0
     retries: int = 0
     model_errors: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    unscored_by: Counter[str] = field(default_factory=Counter)
     exemplars: dict[str, list[JsonObject]] = field(default_factory=lambda: defaultdict(list))
     sampling: list[JsonObject] = field(default_factory=list)
     models: Counter[str] = field(default_factory=Counter)
@@ -44,6 +74,11 @@ class Tally:
     made_again: int = 0
     begins: "array[float]" = field(default_factory=lambda: array("d"))
     ends: "array[float]" = field(default_factory=lambda: array("d"))
+
+    @classmethod
+    def of(cls, repeats: int) -> "Tally":
+        """An empty one for a plan with that many repeats."""
+        return cls(Columns(votes=repeats > 1))
 
     @property
     def scored(self) -> int:
@@ -69,25 +104,14 @@ class Tally:
         """Count one record, given as its two journal objects."""
         self.attempted += 1
         self.outcomes[scored["outcome"]] += 1
-        reward = scored.get("reward")
-        if reward is not None:
-            self._reward(solved, scored, float(reward))
+        self.columns.add(solved, scored, self._flags(solved, scored))
         self._model(solved)
-        self._flags(solved, scored)
-        if failure := scored.get("failure"):
+        self._paid(solved)
+        if failure := failure_of(solved, scored):
             self._failure(solved, scored, failure)
         self._span(solved, scored)
         self.cached += bool(solved.get("cached"))
         self.made_again += solved.get("because") in {"wrong", "unparsed"}
-
-    def _reward(self, solved: Mapping[str, Any], scored: Mapping[str, Any], reward: float) -> None:
-        problem = solved["problem_idx"]
-        self.rewards[problem].append(reward)
-        self.correct[problem] += scored["outcome"] == "correct"
-        category = (solved.get("seed_metadata") or {}).get("category")
-        category = (scored.get("metadata") or {}).get("category", category)
-        if category not in (None, ""):
-            self.categories[str(category)].append(reward)
 
     def _model(self, solved: Mapping[str, Any]) -> None:
         self.retries += max(0, int(solved.get("requests") or 1) - 1)
@@ -99,36 +123,62 @@ class Tally:
         self.finish_reasons[str(solved.get("finish_reason") or "none")] += 1
         if (latency := solved.get("latency_ms")) is not None:
             self.latencies.append(float(latency))
+        self._tokens(solved)
+        sampling = solved.get("sampling") or {}
+        if sampling not in self.sampling and len(self.sampling) < _EXEMPLARS:
+            self.sampling.append(dict(sampling))
+
+    def _tokens(self, solved: Mapping[str, Any]) -> None:
         self.prompt_tokens += solved.get("prompt_tokens") or 0
         self.completion_tokens += solved.get("completion_tokens") or 0
         self.reasoning_tokens += solved.get("reasoning_tokens") or 0
+        if (completion := solved.get("completion_tokens")) is not None:
+            self.completion_each.append(min(completion, _MOST_TOKENS))
         tokens = total_tokens(solved)
         if tokens is None:
             self.tokens_unknown += 1
         else:
             self.tokens += tokens
-        sampling = solved.get("sampling") or {}
-        if sampling not in self.sampling and len(self.sampling) < _EXEMPLARS:
-            self.sampling.append(dict(sampling))
+            self.tokens_each.append(min(tokens, _MOST_TOKENS))
 
-    def _flags(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
-        self.model_errors += bool(solved.get("error_kind"))
-        if scored["outcome"] == "unscored":  # the rates below are shares of what was scored
+    def _paid(self, solved: Mapping[str, Any]) -> None:
+        """What the cache answers was paid by the run that asked."""
+        if solved.get("cached"):
             return
-        details = scored.get("details") or {}
-        self.truncated += solved.get("finish_reason") == "length"
-        self.refusals += bool(details.get("refusal"))
-        blank = not str(solved.get("response", "")).strip()
-        self.empty += bool(solved.get("has_model")) and blank
+        prompt, completion = solved.get("prompt_tokens"), solved.get("completion_tokens")
+        self.paid_prompt += prompt or 0
+        self.paid_completion += completion or 0
+        self.paid_unknown += prompt is None or completion is None
+
+    def _flags(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> int:
+        outcome = str(scored["outcome"])
+        self.model_errors += bool(solved.get("error_kind"))
+        if outcome == "unscored":  # the rates below are shares of what was scored
+            return UNSCORED
+        cut = truncated(solved)
+        empty = bool(solved.get("has_model")) and not str(solved.get("response", "")).strip()
+        refuses = refused(solved, scored)
+        self.truncated += cut
+        self.empty += empty
+        self.refusals += refuses
+        return (
+            CORRECT * (outcome == "correct")
+            | UNPARSED * (outcome == "unparsed")
+            | TRUNCATED * cut
+            | EMPTY * empty
+            | REFUSED * refuses
+        )
 
     def _failure(self, solved: Mapping[str, Any], scored: Mapping[str, Any], failure: str) -> None:
         self.failures[failure] += 1
+        self.unscored_by[failure] += scored["outcome"] == "unscored"
         if len(self.exemplars[failure]) < _EXEMPLARS:
+            said = scored.get("error") or solved.get("error") or solved.get("refusal")
             self.exemplars[failure].append(
                 {
                     "problem_idx": solved["problem_idx"],
                     "repeat": solved["repeat"],
-                    "error": str(scored.get("error") or solved.get("error") or "")[:500],
+                    "error": str(said or solved.get("response", ""))[:500],
                 }
             )
 

@@ -80,6 +80,32 @@ def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first, *rest])
 
 
+def cost_lines(bundles: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """What the run has cost, as far as prices are known: one line for each currency."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for bundle in bundles:
+        if cost := bundle["benchmark"]["scores"]["runtime"].get("cost"):
+            found.setdefault(str(cost["currency"]), []).append(cost)
+    return [Line(_cost(currency, costs)) for currency, costs in sorted(found.items())]
+
+
+def _cost(currency: str, costs: Sequence[Mapping[str, Any]]) -> str:
+    prompt, completion = (sum(cost[name] for cost in costs) for name in ("prompt", "completion"))
+    reasons = {
+        "{n:,} attempts without usage": sum(cost["n_unknown"] for cost in costs),
+        "{n:,} answers replaced": sum(cost["n_made_again"] for cost in costs),
+    }
+    why = ", ".join(text.format(n=n) for text, n in reasons.items() if n)
+    return (
+        f"cost: {'at least ' if why else ''}{_money(prompt + completion)} {currency} "
+        f"(prompts {_money(prompt)}, completions {_money(completion)}{'; ' if why else ''}{why})"
+    )
+
+
+def _money(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.6f}".rstrip("0")
+
+
 def kept_lines(kept: Mapping[str, int]) -> list[Line]:
     """What became of the attempts that an earlier process had begun."""
     said = {
@@ -107,7 +133,7 @@ def run_lines(
         most: How many rows the table may have.
     """
     bundles = [bundle for bundle, _ in results]
-    lines = [*summary_lines(bundles, most), *between]
+    lines = [*summary_lines(bundles, most), *cost_lines(bundles), *between]
     for bundle in bundles[:5]:
         lines += category_line(bundle)
     for bundle, problems in results:
@@ -143,14 +169,21 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
     categories = bundle["benchmark"]["scores"]["failures"]["categories"]
     unscored = bundle["n_unscored"]
     if unscored:
-        kinds = ", ".join(f"{kind} ×{facts['count']}" for kind, facts in categories.items())
+        missing = {kind: facts for kind, facts in categories.items() if _lacks(facts)}
+        kinds = ", ".join(f"{kind} ×{_lacks(facts)}" for kind, facts in missing.items())
         lines.append(Line(f"{name}: {unscored:,} without a score: {kinds}", {"red": True}))
-        shown = [facts["exemplars"][0] for facts in categories.values() if facts["exemplars"]]
+        shown = [facts["exemplars"][0] for facts in missing.values() if facts["exemplars"]]
         lines += [_example(name, example) for example in shown[:3]]
     lines += [
         Line(f"{name}: journal: {showable(text, 300)}", {"yellow": True}) for text in problems[:3]
     ]
     return lines
+
+
+def _lacks(category: Mapping[str, Any]) -> int:
+    """Attempts of a failure category without a score; bundles of old do not tell them apart."""
+    count: int = category.get("n_unscored", category["count"])
+    return count
 
 
 def _example(name: str, example: Mapping[str, Any]) -> Line:

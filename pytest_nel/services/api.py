@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
-from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model
+from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model, Prices
 from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.types import Endpoint, Protocol
 
@@ -38,6 +38,7 @@ class ApiService:
             read_timeout: Seconds without a byte; null leaves it to ``timeout``.
             timeout: Seconds for one request in all.
             max_retries: Further requests after the first.
+            prices: What tokens cost; null where that is not known.
         """
 
         # An invalid api_key may be a real key: no error may quote it.
@@ -53,6 +54,7 @@ class ApiService:
         read_timeout: Annotated[float, Field(gt=0)] | None = None
         timeout: Annotated[float, Field(gt=0)] = 600.0
         max_retries: Annotated[int, Field(ge=0)] = 5
+        prices: Prices | None = None
 
         @field_validator("protocol", mode="before")
         @classmethod

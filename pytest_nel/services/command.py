@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import expand, getenv, resolve_secret
-from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model
+from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model, Prices
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import Endpoint, Protocol
@@ -74,6 +74,7 @@ class CommandService:
             timeout: Seconds for one request in all.
             max_retries: Further requests after the first.
             max_restarts: How often a server that died is started again.
+            prices: What tokens cost; null where that is not known.
         """
 
         # An invalid api_key or variable may be a secret: no error may quote it.
@@ -96,6 +97,7 @@ class CommandService:
         timeout: Annotated[float, Field(gt=0)] = 600.0
         max_retries: Annotated[int, Field(ge=0)] = 5
         max_restarts: Annotated[int, Field(ge=0)] = 3
+        prices: Prices | None = None
 
         @field_validator("command")
         @classmethod

@@ -15,7 +15,7 @@ from typing import IO, Annotated, ClassVar
 
 from pydantic import Field
 
-from pytest_nel.config.schema import Generation, Model
+from pytest_nel.config.schema import Generation, Model, Prices
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import Endpoint, Protocol
@@ -51,6 +51,7 @@ class LlamaCppService:
             generation: Sampling parameters of every request, unless the solver sets its own.
             timeout: Seconds for one request in all.
             max_retries: Further requests after the first.
+            prices: What tokens cost; null where that is not known.
         """
 
         model: str = "demo"
@@ -62,6 +63,7 @@ class LlamaCppService:
         generation: Generation = Generation()
         timeout: Annotated[float, Field(gt=0)] = 600.0
         max_retries: Annotated[int, Field(ge=0)] = 5
+        prices: Prices | None = None
 
     def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
         self._name = name

@@ -30,8 +30,8 @@ class Interval(NamedTuple):
             quantile: below 100 problems or clusters. ``one_cluster``: nothing is known about the
             spread.
         confidence: Nominal coverage, 0.95 for 95 %.
-        reliable: False where no coverage is promised: fewer than five clusters, or one that holds
-            too many of the problems. Nothing should be decided on such an interval.
+        reliable: False where no coverage is promised: fewer than five clusters. Nothing should be
+            decided on such an interval.
     """
 
     low: float

@@ -37,8 +37,8 @@ class Difference:
             with ``_t`` appended where Student's t stands for the normal quantile: below 100
             problems or clusters. ``one_cluster``: nothing is known about the spread.
         confidence: Nominal coverage of ``low`` to ``high``.
-        reliable: False where no coverage is promised: fewer than five clusters, or one that holds
-            too many of the problems. Nothing should be decided on such an interval.
+        reliable: False where no coverage is promised: fewer than five clusters. Nothing should be
+            decided on such an interval.
     """
 
     n: int

@@ -27,7 +27,7 @@ def required_n(effect: float, *, spread: float, alpha: float = 0.025, power: flo
     _check(alpha, power)
     _check_effect(effect)
     _check_spread(spread)
-    return max(2, math.ceil(((_z(alpha) + _z(1.0 - power)) * spread / effect) ** 2))
+    return max(2, _up(((_z(alpha) + _z(1.0 - power)) * spread / effect) ** 2))
 
 
 def minimum_detectable_effect(
@@ -61,7 +61,7 @@ def required_n_binary(
         power: Chance of showing it if it is there.
 
     Raises:
-        ValueError: Not 0 < \\|effect\\| <= discordance <= 1, or a probability not in (0, 1).
+        ValueError: Not 0 < effect <= discordance <= 1 in size, or a probability not in (0, 1).
     """
     _check(alpha, power)
     _check_effect(effect)
@@ -71,7 +71,7 @@ def required_n_binary(
         raise ValueError(msg)
     rest = max(0.0, discordance - delta * delta)
     root = _z(alpha) * math.sqrt(discordance) + _z(1.0 - power) * math.sqrt(rest)
-    return math.ceil((root / delta) ** 2)
+    return _up((root / delta) ** 2)
 
 
 def minimum_detectable_effect_binary(
@@ -104,10 +104,10 @@ def problems_to_pass(margin: float, confidence: float = 0.95) -> int:
     most ``margin``. With fewer problems a limit on the drop cannot be met, whatever the candidate.
 
     Raises:
-        ValueError: ``margin`` or ``confidence`` is not in (0, 1).
+        ValueError: ``margin`` is not above 0, or ``confidence`` not in (0, 1).
     """
-    if not 0.0 < margin < 1.0:
-        msg = f"wanted a margin in (0, 1), got {margin}: no number of problems is enough for 0"
+    if not margin > 0.0:
+        msg = f"wanted a margin above 0, got {margin}: no number of problems is enough for that"
         raise ValueError(msg)
     return _smallest(lambda n: _missed(n, confidence) <= margin)
 
@@ -141,6 +141,10 @@ def _smallest(enough: Callable[[int], bool]) -> int:
         middle = (least + most) // 2
         least, most = (least, middle) if enough(middle) else (middle, most)
     return most
+
+
+def _up(number: float) -> int:
+    return math.ceil(number * (1.0 - 1e-12))  # what is whole but for rounding stays
 
 
 def _z(tail: float) -> float:

@@ -36,6 +36,8 @@ from pytest_nel.http.failures import classify, status_in
         ("moved", 302, None),
         ("all is well", 200, None),
         ("nothing known", None, None),
+        ("request 50422-504a-4f1e failed", None, None),
+        ("HTTP 504 Gateway Timeout", None, K.SERVER_ERROR),
     ],
 )
 def test_the_first_rule_that_fits_decides(text: str, status: int | None, kind: K | None) -> None:
@@ -59,6 +61,7 @@ def test_the_first_rule_that_fits_decides(text: str, status: int | None, kind: K
         ("commit 429ab503", None),
         ("xhttp 500", None),
         ("request 3f2a-429-503 failed", None),
+        ("request 50422-504a-4f1e failed", None),
     ],
 )
 def test_a_status_counts_only_where_the_text_says_so(text: str, status: int | None) -> None:

@@ -125,13 +125,40 @@ def record(
     return solved, Scored(outcome, reward, failure=why, error=why)
 
 
+class AlsoScored(Scored):
+    """A judgement beside which a further scorer has judged."""
+
+    def as_json(self, key: AttemptKey) -> JsonObject:
+        """The same with the further scorer's reward."""
+        return super().as_json(key) | {"scorer_rewards": {"f1": (key.problem_idx % 5) / 4}}
+
+
 def random_records(
     attempts: Iterable[tuple[int, int]], seed: int
 ) -> dict[tuple[int, int], tuple[Solved, Scored]]:
     """Records of all kinds; of some attempts there is none."""
     draws = random.Random(seed)
-    return {
-        attempt: record(attempt, draws.choice([0.0, 0.0, 1.0, 1.0, 0.5, None]))
-        for attempt in attempts
-        if draws.random() > 0.1
+    return {attempt: _drawn(attempt, draws) for attempt in attempts if draws.random() > 0.1}
+
+
+def _drawn(attempt: tuple[int, int], draws: random.Random) -> tuple[Solved, Scored]:
+    solved, scored = record(attempt, draws.choice([0.0, 0.0, 1.0, 1.0, 0.5, None]))
+    if solved.model is not None:
+        tokens = {"prompt_tokens": draws.randrange(99), "completion_tokens": draws.randrange(99)}
+        solved.model = {**solved.model, **tokens}
+    solved.metadata = {
+        "category": draws.choice(["x", "y", ""]),
+        "cluster": f"text {attempt[0] // 3}",
+        "hard": draws.random() < 0.5,
     }
+    details = {"rule": draws.choice(["line", "box"])}
+    extracted = draws.choice(["a", "b", "c"])
+    more = AlsoScored(
+        scored.outcome,
+        scored.reward,
+        None if scored.reward is None else extracted,
+        details,
+        failure=scored.failure,
+        error=scored.error,
+    )
+    return solved, more

@@ -58,6 +58,7 @@ def record(draw: st.DrawFn, key: AttemptKey, *, binary: bool) -> tuple[Solved, S
         "prompt_tokens": usage and usage[0],
         "completion_tokens": usage and usage[1],
     }
+    extracted = draw(st.sampled_from(["a", "b", "the a"])) if outcome != "unparsed" else None
     failed = outcome == "unscored" and draw(st.booleans())
     solved = Solved(
         key,
@@ -76,7 +77,7 @@ def record(draw: st.DrawFn, key: AttemptKey, *, binary: bool) -> tuple[Solved, S
     wrong = 0.0 if binary or outcome == "unparsed" else draw(st.sampled_from([0.0, 0.25, 0.5]))
     reward = {"correct": 1.0, "unscored": None}.get(outcome, wrong)
     why = ("server_error" if failed else "scorer_error") if reward is None else None
-    return solved, Scored(outcome, reward, failure=why, error=why)
+    return solved, Scored(outcome, reward, extracted, failure=why, error=why)
 
 
 def keep(folder: Path, made: list[tuple[Solved, Scored]], writers: int = 1) -> None:
@@ -164,26 +165,27 @@ def test_pass_at_k_is_the_share_of_drawn_groups_with_a_right_answer(
     found, rows = derived(tmp_path_factory.mktemp("run"), made)
 
     scores = found.bundle["benchmark"]["scores"]
-    rewards = [row["reward"] for row in rows if row["reward"] is not None]
-    names = {name for name in scores if name.startswith("pass@")}
-    if any(reward not in (0.0, 1.0) for reward in rewards):
-        assert names == set()
-        return
-    for k in {1, made[1]}:
-        shares = []
+    names = {name for name in scores if name.startswith("pass")}
+    for k in {1, made[1], *(2 for _ in range(made[1] > 2))}:
+        shares, alls = [], []
         for problem in made[0]:
             group = [
-                row["reward"]
+                row["outcome"] == "correct"
                 for row in rows
                 if row["problem_idx"] == problem and row["reward"] is not None
             ]
             drawn = list(itertools.combinations(group, k))
             if drawn:
-                shares.append(sum(map(max, drawn)) / len(drawn))
+                shares.append(sum(map(any, drawn)) / len(drawn))
+                alls.append(sum(map(all, drawn)) / len(drawn))
         assert (f"pass@{k}" in names) == bool(shares)
         if shares:
             assert scores[f"pass@{k}"]["value"] == pytest.approx(np.mean(shares), abs=1e-6)
             assert scores[f"pass@{k}"]["n_problems"] == len(shares)
+        if shares and k > 1:
+            assert scores[f"pass^{k}"]["value"] == pytest.approx(np.mean(alls), abs=1e-6)
+        names -= {f"pass@{k}", f"pass^{k}"}
+    assert {name for name in names if name[5:] != "4"} == set()
 
 
 @settings(max_examples=60)
@@ -202,6 +204,9 @@ def test_times_tokens_and_retries_are_those_of_the_replies(
     for q, value in runtime["latency_percentiles_ms"].items():
         assert value == pytest.approx(np.percentile(latencies, int(q[1:])), abs=0.00501)
     assert bool(latencies) == bool(runtime["latency_percentiles_ms"])
+    totals = [row["tokens"] for row in rows if row["tokens"] is not None]
+    for q, value in runtime["token_percentiles"]["total"].items():
+        assert value == pytest.approx(np.percentile(totals, int(q[1:])), abs=0.00501)
     assert runtime["total_steps"] == len(rows)
     assert runtime["total_tokens"] == sum(row["tokens"] or 0 for row in rows)
     assert runtime["steps_without_usage"] == sum(m["prompt_tokens"] is None for m in models)
@@ -222,20 +227,26 @@ def test_categories_and_failures_are_counted_on_what_they_name(
     found, rows = derived(tmp_path_factory.mktemp("run"), made)
 
     expected = {}
-    for name in ("x", "y"):
-        rewards = [
-            row["reward"]
-            for row in rows
-            if row["metadata"].get("category") == name and row["reward"] is not None
-        ]
-        if rewards:
-            expected[name] = {
-                "mean_reward": pytest.approx(np.mean(rewards), abs=5e-5),
-                "n": len(rewards),
-            }
+    scored = [row for row in rows if row["reward"] is not None]
+    named = any(row["metadata"].get("category") for row in scored)
+    for name in ("", "x", "y") if named else ():
+        groups: dict[int, list[float]] = {}
+        for row in scored:
+            if row["metadata"].get("category") == name:
+                groups.setdefault(row["problem_idx"], []).append(row["reward"])
+        if groups:
+            mean = np.mean([np.mean(rewards) for rewards in groups.values()])
+            count = sum(len(rewards) for rewards in groups.values())
+            expected[name or "unknown"] = (pytest.approx(mean, abs=1e-6), count, len(groups))
+    shown = {
+        name: (facts["mean_reward"], facts["n"], facts["n_problems"])
+        for name, facts in found.bundle["benchmark"].get("categories", {}).items()
+    }
     failures = found.bundle["benchmark"]["scores"]["failures"]
     kinds = Counter(row["failure_category"] for row in rows if "failure_category" in row)
-    assert found.bundle["benchmark"].get("categories", {}) == expected
+    unparsed = sum(row["outcome"] == "unparsed" and row["model_response"] != "" for row in rows)
+    kinds += Counter(format_error=unparsed)
+    assert shown == expected
     assert {kind: facts["count"] for kind, facts in failures["categories"].items()} == kinds
     assert all(len(facts["exemplars"]) <= 3 for facts in failures["categories"].values())
     assert (found.directory / "failure_analysis.json").exists() == bool(kinds)

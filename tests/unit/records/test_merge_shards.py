@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,6 +74,33 @@ def test_merged_files_are_those_of_the_run_that_was_not_split(
     merge(parts, folder / "merged")
 
     assert contents(folder / "merged") == contents(folder / "one")
+
+
+def test_a_merged_bundle_has_all_that_others_have(tmp_path: Path) -> None:
+    """The reference system's lack breakdowns, scorer:*, failures and exact percentiles."""
+    whole = Whole(size=24, repeats=2)
+    records = random_records(whole.attempts(), 3)
+    parts = [
+        whole.part(tmp_path / f"shard_{index}", records, shard=(index, 3)) for index in range(3)
+    ]
+
+    made = merge(parts, tmp_path / "merged")
+
+    benchmark = made.concluded.derived[0].bundle["benchmark"]
+    scores = benchmark["scores"]
+    assert set(benchmark["categories"]) == {"x", "y", "unknown"}
+    assert set(scores["breakdowns"]) == {"hard", "rule"}
+    assert scores["scorer:f1"]["n"] == len(records)
+    assert scores["failures"]["categories"]["server_error"]["n_unscored"] > 0
+    assert scores["mean_reward"]["n_clusters"] == 8
+    assert {"pass@2", "pass^2", "avg@2", "maj@2", "rates"} <= set(scores)
+    latencies = [
+        solved.model["latency_ms"] for solved, _ in records.values() if solved.model is not None
+    ]
+    for q, value in scores["runtime"]["latency_percentiles_ms"].items():
+        assert value == pytest.approx(np.percentile(latencies, int(q[1:])), abs=0.006)
+    assert (tmp_path / "merged" / "b" / "runtime_stats.json").is_file()
+    assert (tmp_path / "merged" / "b" / "failure_analysis.json").is_file()
 
 
 def test_merging_twice_gives_the_same_bytes(tmp_path: Path) -> None:

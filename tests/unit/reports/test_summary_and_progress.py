@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from pytest_nel.reports.progress import Flow, Progress, progress_line
-from pytest_nel.reports.summary import category_line, note_lines, shown_record, summary_lines
+from pytest_nel.reports.summary import (
+    category_line,
+    note_lines,
+    run_lines,
+    shown_record,
+    summary_lines,
+)
 
 
 def bundle(name: str = "b", **changes: Any) -> dict[str, Any]:
@@ -81,6 +87,52 @@ def test_what_is_missing_is_named_with_an_example() -> None:
         "  b[3-r1]: HTTP 500: down",
         "b: journal: j: torn",
     ]
+
+
+def test_failures_that_have_a_score_are_not_among_the_missing() -> None:
+    example = {"problem_idx": 3, "repeat": 1, "error": "I cannot"}
+    failures = {
+        "format_error": {"count": 4, "n_unscored": 0, "exemplars": [example]},
+        "model_error": {"count": 3, "n_unscored": 2, "exemplars": []},
+    }
+
+    texts = [line.text for line in note_lines(bundle(failures=failures), [])]
+
+    assert texts == ["b: 2 without a score: model_error ×2"]
+
+
+UNKNOWN = "1,200 attempts without usage, 2 answers replaced"
+
+
+def priced(**changes: Any) -> dict[str, Any]:
+    known = {"prompt": 1.5, "completion": 10.75, "currency": "USD"}
+    return bundle(runtime={"cost": {**known, "n_unknown": 0, "n_made_again": 0, **changes}})
+
+
+@pytest.mark.parametrize(
+    ("bundles", "shown"),
+    [
+        ([bundle()], []),
+        ([priced(), bundle()], ["cost: 12.25 USD (prompts 1.50, completions 10.75)"]),
+        (
+            [priced(n_unknown=1_200, n_made_again=2), priced()],
+            [f"cost: at least 24.50 USD (prompts 3.00, completions 21.50; {UNKNOWN})"],
+        ),
+        (
+            [priced(currency="EUR", prompt=0.0, completion=0.00012), priced()],
+            [
+                "cost: 0.00012 EUR (prompts 0.00, completions 0.00012)",
+                "cost: 12.25 USD (prompts 1.50, completions 10.75)",
+            ],
+        ),
+    ],
+)
+def test_what_a_run_cost_is_said_by_currency(
+    bundles: list[dict[str, Any]], shown: list[str]
+) -> None:
+    lines = [line.text for line in run_lines([(made, []) for made in bundles], [])]
+
+    assert [line for line in lines if line.startswith("cost")] == shown
 
 
 def test_a_run_stopped_early_says_which_answers_it_lacks() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_nel.stats.pass_at_k import pass_at_k
+from pytest_nel.stats.pass_at_k import pass_all_k, pass_at_k
 from pytest_nel.stats.summary import percentiles, summary
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50)
@@ -85,3 +85,31 @@ def test_pass_at_1_is_the_share_correct_and_more_tries_never_hurt(pair: tuple[in
 
     assert estimates[0] == pytest.approx(c / n)
     assert estimates == sorted(estimates)
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "expected"),
+    [(4, 3, 1, 0.75), (4, 3, 2, 0.5), (4, 3, 4, 0.0), (4, 4, 4, 1.0), (8, 6, 3, 20 / 56)],
+)
+def test_all_of_k_are_correct_as_often_as_drawn_without_replacement(
+    n: int, c: int, k: int, expected: float
+) -> None:
+    assert pass_all_k(n, c, k) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(3, 1, 4), (3, 4, 1), (3, -1, 1), (3, 1, 0)])
+def test_impossible_counts_are_refused_for_all_of_k(n: int, c: int, k: int) -> None:
+    with pytest.raises(ValueError, match=r"pass\^k needs"):
+        pass_all_k(n, c, k)
+
+
+@given(st.integers(1, 30).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+def test_all_of_k_is_at_most_one_of_one_is_at_most_one_of_k(pair: tuple[int, int]) -> None:
+    n, c = pair
+
+    every = [pass_all_k(n, c, k) for k in range(1, n + 1)]
+
+    assert every[0] == pass_at_k(n, c, 1)
+    assert every == sorted(every, reverse=True)
+    assert all(low <= c / n + 1e-12 for low in every)
+    assert all(pass_at_k(n, c, k) >= c / n - 1e-12 for k in range(1, n + 1))
