@@ -15,6 +15,7 @@ COMMANDS = {
     ("eval", "report"): "pytest_nel.cli.eval_report",
     ("eval", "run"): "pytest_nel.cli.eval_run",
     ("list",): "pytest_nel.cli.list",
+    ("report",): "pytest_nel.cli.report",
 }
 
 
