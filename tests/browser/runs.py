@@ -1,8 +1,9 @@
 """Run directories as runs leave them, with answers of a length and a look that models have."""
 
+import json
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,23 +50,43 @@ class Kind:
 def write_run(
     directory: Path,
     *kinds: Kind,
-    change: Callable[[Solved, Scored], None] = lambda solved, scored: None,
+    change: Callable[[Solved, Scored], tuple[Solved, Scored]] = lambda *both: both,
 ) -> Path:
     """A finished run with one benchmark of each kind.
 
     Args:
         directory: The run's.
         kinds: Its benchmarks, of different names.
-        change: May alter each record before it is written.
+        change: What becomes of each record before it is written.
     """
     for kind in kinds:
         facts: Mapping[str, Any] = FINGERPRINT | {"model": kind.model, "dataset_size": kind.size}
         whole = Whole(kind.size, kind.repeats, name=kind.name, facts=facts)
-        records = {key: _record(kind, key) for key in whole.attempts()}
-        for solved, scored in records.values():
-            change(solved, scored)
+        records = {key: change(*_record(kind, key)) for key in whole.attempts()}
         whole.part(directory, records)
     rebuild(directory)
+    return directory
+
+
+def hostile_run(directory: Path, evil: str) -> Path:
+    """A run in which every text that comes from others is ``evil``."""
+
+    def change(solved: Solved, scored: Scored) -> tuple[Solved, Scored]:
+        solved.prompt = solved.expected = solved.response = solved.reasoning = evil
+        solved.problem_id, solved.metadata = evil, {"category": evil}
+        solved.error = solved.failure and evil
+        why = scored.failure and evil
+        return solved, replace(scored, extracted=evil, details={"method": evil}, error=why)
+
+    write_run(directory, Kind(12, repeats=2, unscored=0.2), change=change)
+    (path,) = directory.glob("*/eval-*.json")
+    bundle = json.loads(path.read_text())
+    bundle["benchmark"]["name"] = bundle["run_id"] = evil
+    bundle["fingerprint"] |= {"models": [evil], "scorer": evil, "dataset": evil}
+    path.write_text(json.dumps(bundle))
+    checks = directory / "checks.json"
+    content = {"checks": [{"id": evil, "status": evil, "reason": evil, "tier": evil}]}
+    checks.write_text(json.dumps(content))
     return directory
 
 

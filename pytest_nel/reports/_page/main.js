@@ -292,6 +292,7 @@ class Browser {
     const typing = event.target.matches('input, select, textarea');
     if (event.key === 'Escape') {
       if (typing) event.target.blur(); else this.closeDetail();
+      event.preventDefault(); // or the search box would be emptied
       return;
     }
     if (typing) return;
