@@ -15,6 +15,12 @@ _PAIRED = (
     *("only_candidate", "only_baseline"),
 )
 
+_RATES = (
+    *(("unparsed", "unparsed"), ("truncated", "truncated"), ("empty", "empty")),
+    *(("refusals", "refusal"), ("unscored", "unscored")),
+)
+"""Names among the counts and among the rates."""
+
 
 def health(table: Table) -> Iterator[Markup]:
     """Rates, finish reasons, latency, tokens; then failures with examples."""
@@ -34,11 +40,11 @@ def health(table: Table) -> Iterator[Markup]:
             yield _failures(table, row)
 
 
-def _measured(row: Row) -> Iterator[str]:
+def _measured(row: Row) -> Iterator[object]:
     counts, usage = row.counts, row.usage
-    for number in (counts.unparsed, counts.truncated, counts.empty, counts.refusals):
-        yield _words.share(number, counts.scored)
-    yield _words.share(counts.unscored, counts.attempted)
+    for name, rate in _RATES:
+        of = counts.attempted if name == "unscored" else counts.scored
+        yield _share(_words.share(getattr(counts, name), of), row.rates.get(rate))
     facts = usage.facts
     reasons = facts.get("finish_reason_counts")
     yield _reasons(reasons) if isinstance(reasons, Mapping) and reasons else _words.UNKNOWN
@@ -53,6 +59,14 @@ def _measured(row: Row) -> Iterator[str]:
     yield f"{rate:,.1f}" if isinstance(rate, int | float) else _words.UNKNOWN
     yield f"{seconds:,.1f} s" if isinstance(seconds, int | float) else _words.UNKNOWN
     yield _words.cost(usage)
+
+
+def _share(said: str, rate: Metric | None) -> Markup:
+    """With the interval of the share, where it is not nothing of nothing."""
+    if rate is None or rate.low is None or rate.high is None or not rate.value:
+        return tag("span", said)
+    bounds = tag("small", f"{100 * rate.low:.1f}–{100 * rate.high:.1f} %")
+    return tag("span", said, bounds, class_="interval")
 
 
 def _reasons(counts: Mapping[str, object]) -> str:

@@ -14,6 +14,8 @@ _NUMBERS = {
     "baseline": ("baseline", "baseline_score"),
     "candidate": ("candidate", "candidate_score"),
     "Δ": ("delta",),
+    "pairs": ("n_paired",),
+    "margin in problems": ("margin_problems",),
 }
 """Columns of checks, and the keys that they are found under."""
 _SHORT = 12  # hex digits of a hash that tell two apart
@@ -132,7 +134,8 @@ def _table(table: Table) -> Markup:
 
 
 def _interval(metric: Metric) -> Markup:
-    method = tag("small", metric.method) if metric.method else None
+    said = _words.method(metric)
+    method = tag("small", said) if said else None
     return tag("span", _words.interval(metric), method, class_="interval")
 
 
@@ -181,38 +184,50 @@ def checks(table: Table) -> Iterator[Markup]:
     columns = [
         name
         for name, keys in _NUMBERS.items()
-        if any(key in check.numbers for check in table.checks for key in keys)
+        if any(check.numbers.get(key) is not None for check in table.checks for key in keys)
     ]
-    has_interval = any("delta_ci_lower" in check.numbers for check in table.checks)
+    gated = "Δ" in columns
     head = ["status", "check", *(["run"] if several else []), "reason", *columns]
-    head += ["95 % interval of Δ"] if has_interval else []
+    head += ["95 % interval of Δ"] if gated else []
     body = []
     for check in table.checks:
-        status = tag("span", check.status, class_=f"pill {_BETTER.get(check.status, 'open')}")
-        more = _more(check.numbers)
-        reason = tag("div", check.reason, tag("small", more) if more else None, class_="reason")
-        cells: list[object] = [status, check.id, *([check.run] if several else []), reason]
+        cells: list[object] = [_pill(check), check.id, *([check.run] if several else [])]
+        cells.append(_reason(check))
         cells += [_said(check.numbers, _NUMBERS[name]) for name in columns]
-        if has_interval:
-            low, high = (check.numbers.get(f"delta_ci_{end}") for end in ("lower", "upper"))
-            cells.append(
-                f"[{_number(low)}, {_number(high)}]" if low is not None else _words.UNKNOWN
-            )
-        body.append(cells)
-    yield scroll(grid(head, body, text=range(1, 4 + several + 2)))
+        body.append([*cells, *([_range(check)] if gated else [])])
+    words = {"check", "run", "reason", "tier", "metric"}
+    yield scroll(grid(head, body, text=[at for at, name in enumerate(head) if name in words]))
+
+
+def _pill(check: CheckRow) -> Markup:
+    return tag("span", check.status, class_=f"pill {_BETTER.get(check.status, 'open')}")
+
+
+def _reason(check: CheckRow) -> Markup:
+    more = _more(check.numbers)
+    return tag("div", check.reason, tag("small", more) if more else None, class_="reason")
+
+
+def _range(check: CheckRow) -> Markup:
+    """The interval of a difference, with its method."""
+    low, high, method = (
+        check.numbers.get(f"delta_ci_{name}") for name in ("lower", "upper", "method")
+    )
+    said = _words.UNKNOWN if low is None else f"[{_number(low)}, {_number(high)}]"
+    return tag("span", said, tag("small", method) if method else None, class_="interval")
 
 
 def _said(numbers: Mapping[str, object], keys: Sequence[str]) -> str:
-    return next((_number(numbers[key]) for key in keys if key in numbers), _words.UNKNOWN)
+    return next((_number(numbers[key]) for key in keys if key in numbers), "")
 
 
 def _more(numbers: Mapping[str, object]) -> str:
     shown = {key for keys in _NUMBERS.values() for key in keys}
-    shown |= {"delta_ci_lower", "delta_ci_upper", "exit_code", "benchmark"}
+    shown |= {"delta_ci_lower", "delta_ci_upper", "delta_ci_method", "exit_code", "benchmark"}
     return " · ".join(
         f"{name} {_number(value)}"
         for name, value in numbers.items()
-        if name not in shown and isinstance(value, str | int | float) and value != ""
+        if name not in shown and isinstance(value, str | int | float) and value not in ("", 0)
     )
 
 

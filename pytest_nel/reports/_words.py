@@ -23,6 +23,13 @@ def interval(metric: Metric | None) -> str:
     return f"[{metric.low:.4f}, {metric.high:.4f}]"
 
 
+def method(metric: Metric) -> str:
+    """How the interval was made, and whether that is good enough."""
+    if metric.reliable:
+        return metric.method
+    return f"{metric.method}, not reliable".removeprefix(", ")
+
+
 def count(number: int | None) -> str:
     """With thousands separators."""
     return UNKNOWN if number is None else f"{number:,}"
@@ -51,7 +58,8 @@ def cost(usage: Usage) -> str:
     """With the currency, where it is known."""
     if usage.cost is None:
         return UNKNOWN
-    return f"{usage.cost:,.4f} {usage.currency}".strip()
+    least = "≥ " if usage.cost_partial else ""
+    return f"{least}{usage.cost:,.4f} {usage.currency}".strip()
 
 
 def scored(row: Row) -> str:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from pytest_nel.core.text import showable
+from pytest_nel.reports import _words
 from pytest_nel.reports.table import Metric, Row, Table, against, difference
 
 _REFERENCE = ("benchmark", "samples", "repeats", "metric", "score", "ci_lower", "ci_upper")
@@ -35,7 +36,7 @@ class CsvReport:
 
 
 def _metric(row: Row, metric: Metric) -> list[object]:
-    score = [metric.name, metric.value, metric.low, metric.high, metric.method]
+    score = [metric.name, metric.value, metric.low, metric.high, _words.method(metric)]
     return [row.benchmark, row.samples, row.repeats, *score, int(metric is row.headline)]
 
 

@@ -76,6 +76,7 @@ def _score(metric: Metric) -> JsonObject:
         "ci_lower": metric.low,
         "ci_upper": metric.high,
         "ci_method": metric.method or None,
+        "ci_reliable": metric.reliable if metric.has_interval else None,
         "n": metric.n,
         "correct": metric.correct,
     }

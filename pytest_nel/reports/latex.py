@@ -48,7 +48,11 @@ def _cells(table: Table, row: Row) -> Sequence[str]:
     metric = row.headline
     cells = [
         *(escape(row.benchmark), _words.count(row.samples), _words.score(metric.value)),
-        *(escape(metric.name), _words.interval(metric), escape(metric.method or _words.UNKNOWN)),
+        *(
+            escape(metric.name),
+            _words.interval(metric),
+            escape(_words.method(metric) or _words.UNKNOWN),
+        ),
         _words.count(row.counts.unscored),
     ]
     if table.baseline is not None:

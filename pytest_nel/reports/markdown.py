@@ -66,7 +66,7 @@ def _cells(table: Table, row: Row, metric: Metric) -> Sequence[str]:
         _words.count(row.samples if first else metric.n),
         _words.score(metric.value),
         _words.interval(metric),
-        escape(metric.method) or _words.UNKNOWN,
+        escape(_words.method(metric)) or _words.UNKNOWN,
         *(compare if compared else []),
         *(last if first else [""] * len(last)),
     ]

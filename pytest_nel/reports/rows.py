@@ -55,6 +55,7 @@ def row_of(found: Found, baseline: Row | None = None) -> Row:
         counts=_counts(bundle),
         usage=_usage(_object(scores.get("runtime"))),
         groups=[*_groups(benchmark, scores)],
+        rates={metric.name: metric for metric in _metrics(_object(scores.get("rates")))},
         notes=[*_notes(found), *_differs(bundle, baseline)],
         failures=_object(_object(scores.get("failures")).get("categories")),
         facts={name: bundle[name] for name in bundle if name != "benchmark"},
@@ -79,6 +80,7 @@ def _metric(name: str, said: Mapping[str, Any], value: str) -> Metric:
         method=str(said.get("ci_method") or ""),
         n=_int(n),
         correct=_int(said.get("correct")),
+        reliable=said.get("ci_reliable") is not False,
     )
 
 
@@ -129,7 +131,9 @@ def _usage(runtime: Mapping[str, Any]) -> Usage:
     latency = _object(runtime.get("latency_percentiles_ms"))
     known = {str(name): value for name, at in latency.items() if (value := _number(at)) is not None}
     cost, currency = _cost(runtime.get("cost"))
-    return Usage(tokens, bool(unknown), known, cost, currency, runtime)
+    said = _object(runtime.get("cost"))
+    partial = bool(said.get("n_unknown") or said.get("n_made_again"))
+    return Usage(tokens, bool(unknown), known, cost, currency, partial, runtime)
 
 
 def _cost(said: object) -> tuple[float | None, str]:

@@ -18,6 +18,7 @@ class Metric:
         low: Lower end of the 95 % interval; None where the bundle has none. 0 is a bound.
         high: Its upper end.
         method: How the interval was made, as the bundle says; empty where it does not.
+        reliable: Whether the bundle lets the interval pass for one of 95 %.
         n: On how many problems or attempts it was counted, where that is known.
         correct: How many of ``n`` were correct, where the metric counts.
     """
@@ -29,6 +30,7 @@ class Metric:
     method: str = ""
     n: int | None = None
     correct: int | None = None
+    reliable: bool = True
 
     @property
     def has_interval(self) -> bool:
@@ -81,6 +83,7 @@ class Usage:
         latency_ms: Percentiles of the model's latency by name (``p50``).
         cost: In ``currency``, where prices were given.
         currency: Of ``cost``.
+        cost_partial: Whether it is a lower bound: what some attempts took is not known.
         facts: The bundle's whole ``runtime``.
     """
 
@@ -89,6 +92,7 @@ class Usage:
     latency_ms: Mapping[str, float] = field(default_factory=dict)
     cost: float | None = None
     currency: str = ""
+    cost_partial: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
 
     @property
@@ -110,6 +114,7 @@ class Row:
         others: All further metrics, in the bundle's order.
         samples: How many problems were scored.
         repeats: Attempts per problem.
+        rates: Shares of attempts (``unparsed``), where the bundle has their intervals.
         notes: What a reader must know about these numbers.
         failures: The bundle's failure categories with their examples.
         facts: timestamp, sdk_version, fingerprint and what else the bundle's top level says.
@@ -128,6 +133,7 @@ class Row:
     counts: Counts = Counts()
     usage: Usage = field(default_factory=Usage)
     groups: Sequence[Group] = ()
+    rates: Mapping[str, Metric] = field(default_factory=dict)
     notes: Sequence[str] = ()
     failures: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
     facts: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON

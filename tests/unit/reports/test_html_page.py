@@ -163,11 +163,12 @@ def test_a_scale_holds_scores_of_any_size(bounds: tuple[float, float]) -> None:
 def test_checks_show_the_numbers_of_the_gate() -> None:
     numbers = {"tier": "critical", "baseline": 0.81, "candidate": 0.74, "delta": -0.07}
     numbers |= {"delta_ci_lower": -0.1, "delta_ci_upper": -0.04, "max_drop": 0.015}
+    numbers |= {"delta_ci_method": "tango", "findings": [{"rule": "max_drop"}]}
     check = CheckRow("r", "p.yaml::b", "failed", "worse", numbers)
 
     made = page(Table([row()], [check, CheckRow("r", "h", "passed", "fine")]))
 
-    for shown in ("critical", "0.81", "0.74", "-0.07", "[-0.1, -0.04]", "max_drop 0.015"):
+    for shown in ("critical", "0.81", "0.74", "-0.07", "[-0.1, -0.04]", "tango", "max_drop 0.015"):
         assert shown in made
     assert "1 check failed" in made
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_nel.records.conclude import CHECKS, rebuild
+from pytest_nel.reports import _words
 from pytest_nel.reports.bundles import Found
 from pytest_nel.reports.rows import row_of
 from tests.unit.records.parts_of_runs import Whole, record
@@ -97,6 +98,32 @@ def test_cost_is_a_number_or_an_object(said: object, cost: tuple[float | None, s
     usage = row_of(found(scores={"mean_reward": {"value": 1}, "runtime": runtime})).usage
 
     assert (usage.cost, usage.currency) == cost
+
+
+def test_a_cost_that_lacks_something_is_a_lower_bound() -> None:
+    cost = {"total": 0.25, "currency": "USD", "n_unknown": 1, "n_made_again": 0}
+    scores = {"mean_reward": {"value": 1}, "runtime": {"cost": cost}}
+
+    usage = row_of(found(scores=scores)).usage
+
+    assert _words.cost(usage) == "≥ 0.2500 USD"
+
+
+def test_an_interval_that_promises_nothing_says_so() -> None:
+    said = {"value": 0.5, "ci_lower": 0.0, "ci_upper": 1.0, "ci_method": "cr", "ci_reliable": False}
+
+    metric = row_of(found(scores={"mean_reward": said})).headline
+
+    assert _words.method(metric) == "cr, not reliable"
+
+
+def test_rates_are_no_metrics() -> None:
+    rate = {"value": 0.1, "n": 1, "of": 10, "ci_lower": 0.0, "ci_upper": 0.4}
+
+    row = row_of(found(scores={"mean_reward": {"value": 1}, "rates": {"unparsed": rate}}))
+
+    assert row.others == []
+    assert row.rates["unparsed"].high == 0.4
 
 
 def test_categories_and_breakdowns_are_groups() -> None:
