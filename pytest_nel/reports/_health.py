@@ -53,10 +53,10 @@ def _measured(row: Row) -> Iterator[object]:
     for kind in ("prompt", "completion", "reasoning"):
         number = facts.get(f"total_{kind}_tokens")
         yield f"{number:,}" if isinstance(number, int) else _words.UNKNOWN
-    retries, rate = facts.get("total_retries"), facts.get("steps_per_second")
+    retries, speed = facts.get("total_retries"), facts.get("steps_per_second")
     seconds = facts.get("elapsed_seconds")
     yield f"{retries:,}" if isinstance(retries, int) else _words.UNKNOWN
-    yield f"{rate:,.1f}" if isinstance(rate, int | float) else _words.UNKNOWN
+    yield f"{speed:,.1f}" if isinstance(speed, int | float) else _words.UNKNOWN
     yield f"{seconds:,.1f} s" if isinstance(seconds, int | float) else _words.UNKNOWN
     yield _words.cost(usage)
 

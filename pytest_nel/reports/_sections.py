@@ -15,9 +15,12 @@ _NUMBERS = {
     "candidate": ("candidate", "candidate_score"),
     "Δ": ("delta",),
     "pairs": ("n_paired",),
-    "margin in problems": ("margin_problems",),
+    "margin": ("margin_problems",),
 }
 """Columns of checks, and the keys that they are found under."""
+_USUAL = {"gate", "benchmark", "exit_code", "absolute_breached", "relative_breached"}
+"""What the other columns say already."""
+_DEFAULTS = {"direction": "higher_is_better", "evidence": "ci"}
 _SHORT = 12  # hex digits of a hash that tell two apart
 
 
@@ -223,7 +226,8 @@ def _said(numbers: Mapping[str, object], keys: Sequence[str]) -> str:
 
 def _more(numbers: Mapping[str, object]) -> str:
     shown = {key for keys in _NUMBERS.values() for key in keys}
-    shown |= {"delta_ci_lower", "delta_ci_upper", "delta_ci_method", "exit_code", "benchmark"}
+    shown |= {"delta_ci_lower", "delta_ci_upper", "delta_ci_method", *_USUAL}
+    shown |= {name for name, usual in _DEFAULTS.items() if numbers.get(name) == usual}
     return " · ".join(
         f"{name} {_number(value)}"
         for name, value in numbers.items()

@@ -77,6 +77,7 @@ def _score(metric: Metric) -> JsonObject:
         "ci_upper": metric.high,
         "ci_method": metric.method or None,
         "ci_reliable": metric.reliable if metric.has_interval else None,
+        "n_problems": metric.problems,
         "n": metric.n,
         "correct": metric.correct,
     }

@@ -63,13 +63,17 @@ def _cells(table: Table, row: Row, metric: Metric) -> Sequence[str]:
         escape(row.benchmark),
         *([escape(row.run), escape(row.model)] if several else []),
         _scorer(row, metric),
-        _words.count(row.samples if first else metric.n),
+        _words.count(row.samples if first else _samples(metric)),
         _words.score(metric.value),
         _words.interval(metric),
         escape(_words.method(metric)) or _words.UNKNOWN,
         *(compare if compared else []),
         *(last if first else [""] * len(last)),
     ]
+
+
+def _samples(metric: Metric) -> int | None:
+    return metric.n if metric.problems is None else metric.problems
 
 
 def _scorer(row: Row, metric: Metric) -> str:

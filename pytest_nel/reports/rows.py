@@ -71,13 +71,14 @@ def _metrics(scores: Mapping[str, Any]) -> Iterator[Metric]:
 
 
 def _metric(name: str, said: Mapping[str, Any], value: str) -> Metric:
-    n = next((said[key] for key in ("total", "n_problems", "n") if said.get(key) is not None), None)
+    n = said.get("n") if said.get("total") is None else said["total"]
     return Metric(
         name=name,
         value=_number(said.get(value)),
         low=_number(said.get("ci_lower")),
         high=_number(said.get("ci_upper")),
         method=str(said.get("ci_method") or ""),
+        problems=_int(said.get("n_problems")),
         n=_int(n),
         correct=_int(said.get("correct")),
         reliable=said.get("ci_reliable") is not False,

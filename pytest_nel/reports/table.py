@@ -19,7 +19,8 @@ class Metric:
         high: Its upper end.
         method: How the interval was made, as the bundle says; empty where it does not.
         reliable: Whether the bundle lets the interval pass for one of 95 %.
-        n: On how many problems or attempts it was counted, where that is known.
+        problems: On how many problems it was counted, where that is known.
+        n: On how many attempts, where the bundle says that.
         correct: How many of ``n`` were correct, where the metric counts.
     """
 
@@ -28,6 +29,7 @@ class Metric:
     low: float | None = None
     high: float | None = None
     method: str = ""
+    problems: int | None = None
     n: int | None = None
     correct: int | None = None
     reliable: bool = True

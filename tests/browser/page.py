@@ -1,10 +1,42 @@
-"""A report that is open in a browser."""
+"""A browser without a window, and a report that is open in it."""
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_ARGUMENTS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--window-size=1400,1000", "--disable-dev-shm-usage"),
+)
+
+
+def missing() -> str:
+    """What a browser lacks here; empty where it can be started."""
+    found = _program() and shutil.which("chromedriver") and find_spec("selenium")
+    return "" if found else "needs selenium (group 'test'), chromium and chromedriver"
+
+
+def _program() -> str | None:
+    return next(filter(None, map(shutil.which, _BROWSERS)), None)
+
+
+def start(profile: Path) -> Any:  # Any: selenium's driver
+    """A browser of our own, with an empty profile; the caller quits it."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = _program() or ""
+    for argument in (*_ARGUMENTS, f"--user-data-dir={profile}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
 
 @dataclass

@@ -137,7 +137,9 @@ def _outcome(kind: Kind, draws: random.Random, hard: float) -> Outcome:
 def _response(draws: random.Random, chars: int, said: str | None) -> str:
     lines: list[str] = []
     while sum(map(len, lines)) < chars:
-        lines.append(f"Step {len(lines) + 1}. {draws.choice(_FILLER)} ({draws.random():.6f})")
+        one, two = draws.random() * 900, draws.random() * 90  # as hard to compress as prose
+        sum_up = f"{one:.4f} * {two:.4f} = {one * two:.6f}, or {one / two:.7f} for the ratio"
+        lines.append(f"Step {len(lines) + 1}. {draws.choice(_FILLER)} So {sum_up}.")
     lines.append("I am not certain about this one." if said is None else f"Answer: {said}")
     return "\n".join(lines)
 

@@ -24,6 +24,8 @@ class Browser {
     this.hasCategories = this.rows.some((row) => columns.category[row] !== null);
     this.state = { mode: 'samples', set: '', kinds: new Set(), category: '', query: '', field: 'all', disagree: false, sort: '', down: false };
     this.run = 0;
+    this.medium = matchMedia('(max-width: 1280px)');
+    this.medium.addEventListener('change', () => { this.arrange(); this.lists.draw(); });
     this.lists = new Lists(this);
     this.detail = new Detail(this);
     this.build();
@@ -85,14 +87,14 @@ class Browser {
     const of = (name) => (item) => columns[name][this.rowOf(item)];
     const before = (item) => columns.reward[index.flips[item][1]];
     const all = [
-      ['outcome', this.flips ? 'change' : 'outcome', '7.6rem', (item) => ORDER[this.kindOf(item)]],
+      ['outcome', this.flips ? 'change' : 'outcome', this.flips ? '8.6rem' : '6.9rem', (item) => ORDER[this.kindOf(item)]],
       this.several ? ['set', 'benchmark', 'minmax(6rem,0.8fr)', (item) => this.setName(of('set')(item))] : null,
       ['problem', 'problem', '4.6rem', of('problem')],
       this.hasRepeats ? ['repeat', 'repeat', '4rem', of('repeat')] : null,
       ['prompt', 'prompt', 'minmax(8rem,3fr)', of('prompt')],
-      ['expected', 'expected', 'minmax(4rem,1fr)', of('expected')],
-      ['extracted', 'extracted', 'minmax(4rem,1fr)', of('extracted')],
-      this.hasCategories ? ['category', 'category', 'minmax(4rem,0.9fr)', of('category')] : null,
+      ['expected', 'expected', 'minmax(5.2rem,1fr)', of('expected')],
+      ['extracted', 'extracted', 'minmax(5.2rem,1fr)', of('extracted')],
+      this.hasCategories ? ['category', 'category', 'minmax(5.2rem,0.9fr)', of('category')] : null,
       this.flips ? ['before', 'before', '4.2rem', before] : null,
       ['reward', this.flips ? 'now' : 'reward', '4.4rem', of('reward')],
       ['tokens', 'tokens', '4.6rem', of('tokens')],
@@ -101,17 +103,36 @@ class Browser {
     return all.filter((column) => column !== null);
   }
 
-  // What depends on the mode.
-  refill() {
-    const { state } = this;
-    const columns = this.columns();
+  // Those there is room for; the sample itself has the others.
+  inSight() {
+    const left = this.medium.matches ? new Set(['tokens', 'latency']) : new Set();
+    return this.columns().filter(([name]) => !left.has(name));
+  }
+
+  arrange() {
+    const columns = this.inSight();
     this.node.style.setProperty('--cols', columns.map((column) => column[2]).join(' '));
     const numbers = new Set(['problem', 'repeat', 'before', 'reward', 'tokens', 'latency']);
     this.heads = new Map(columns.map(([name, words]) => [name, el('button', {
       type: 'button', class: numbers.has(name) ? 'n' : null, 'data-column': name,
-      onclick: () => this.order(name, state.sort === name && !state.down),
+      onclick: () => this.order(name, this.state.sort === name && !this.state.down),
     }, words)]));
     this.head.replaceChildren(...this.heads.values());
+    this.pointOut();
+  }
+
+  pointOut() {
+    const { sort, down } = this.state;
+    for (const [column, head] of this.heads) {
+      if (column === sort) head.dataset.sort = down ? 'down' : 'up'; else delete head.dataset.sort;
+    }
+  }
+
+  // What depends on the mode.
+  refill() {
+    const { state } = this;
+    const columns = this.columns();
+    this.arrange();
     this.sorter.replaceChildren(el('option', { value: '' }, 'as recorded'),
       ...columns.map(([name, words]) => el('option', { value: name }, `by ${words}`)));
     const there = new Set(this.all().map((item) => this.kindOf(item)));
@@ -162,9 +183,7 @@ class Browser {
   order(name, down) {
     Object.assign(this.state, { sort: name, down });
     this.sorter.value = name;
-    for (const [column, head] of this.heads) {
-      if (column === name) head.dataset.sort = down ? 'down' : 'up'; else delete head.dataset.sort;
-    }
+    this.pointOut();
     this.apply();
   }
 
@@ -229,7 +248,7 @@ class Browser {
       latency: () => cell('latency', millis(columns.latency[row]), 'n wide soft'),
     };
     if (this.lists.narrow.matches) made.set = () => cell('set', this.setName(columns.set[row]), 'soft wide');
-    return this.columns().map(([name]) => made[name]());
+    return this.inSight().map(([name]) => made[name]());
   }
 
   open(place) {
