@@ -1,4 +1,4 @@
-"""Show the summary of runs, as they ended or derived again from their journals."""
+"""Show the summary of runs, or write a report of them, as they ended or derived again."""
 
 import argparse
 import sys
@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pytest_nel.cli._report_files import add_format_arguments, asked, emit
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.text import showable
 from pytest_nel.gate.verdict import Exit, worst
@@ -18,22 +19,29 @@ from pytest_nel.reports.summary import run_lines
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = "nel eval report DIR... [--rebuild]"
+    parser.usage = (
+        "nel eval report DIR... [--rebuild] [-f FORMAT] [-o FILE] [--all-formats] [--baseline DIR]"
+    )
     parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="A run directory")
     parser.add_argument(
         "--rebuild",
         action="store_true",
         help="First derive results, statistics, bundles and checks again from the journals",
     )
+    add_format_arguments(parser)
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print one table of all; the exit status is the worst of the runs'."""
+    """Print one table of all, or write a report; the exit status is the worst of the runs'."""
     if options.rest:
         options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
     try:
+        wanted = asked(options)
         directories = [_run(directory) for directory in options.directories]
         runs = _rebuilt(directories) if options.rebuild else [stored(one) for one in directories]
+        if wanted:
+            emit(wanted, [run.directory for run in runs], options)
+            return worst(run.code for run in runs)
     except NelError as error:
         sys.stderr.write(f"nel eval report: {showable(str(error))}\n")
         return Exit.USAGE

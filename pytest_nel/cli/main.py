@@ -16,6 +16,7 @@ COMMANDS = {
     ("eval", "run"): "pytest_nel.cli.eval_run",
     ("gate",): "pytest_nel.cli.gate",
     ("list",): "pytest_nel.cli.list",
+    ("report",): "pytest_nel.cli.report",
 }
 
 

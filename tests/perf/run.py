@@ -21,6 +21,7 @@ from tests.perf import (
     cases_installed,
     cases_journal,
     cases_peers,
+    cases_report,
     cases_run,
     cases_transport,
 )
@@ -44,6 +45,7 @@ CASES: dict[str, Case] = {
     "journalling": cases_journal.journalling,
     "distributed": cases_journal.distributed,
     "resumed": cases_journal.resumed,
+    "page": cases_report.page,
 }
 
 

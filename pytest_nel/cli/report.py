@@ -1,0 +1,42 @@
+"""Write a report of bundles, runs or folders of runs, also of the reference system's."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pytest_nel.cli._report_files import add_format_arguments, asked, emit
+from pytest_nel.core.errors import NelError
+from pytest_nel.core.text import showable
+from pytest_nel.gate.verdict import Exit
+
+_DEFAULT = "markdown"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = "nel report PATH... [-f FORMAT] [-o FILE] [--all-formats] [--baseline DIR]"
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="A bundle (eval-*.json), a run directory, or a folder that holds some",
+    )
+    add_format_arguments(parser)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Write it; what the scores are does not change the exit status."""
+    if options.rest:
+        options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
+    if not (options.format or options.output or options.all_formats):
+        options.format = _DEFAULT
+    try:
+        emit(asked(options), options.paths, options)
+    except NelError as error:
+        sys.stderr.write(f"nel report: {showable(str(error))}\n")
+        return Exit.USAGE
+    except OSError as error:
+        sys.stderr.write(f"nel report: cannot be read or written: {showable(str(error))}\n")
+        return Exit.USAGE
+    return Exit.GO
