@@ -129,7 +129,7 @@ def _row(rule: Rule, runs: Runs, comparison: Comparison | None) -> _Row:
     candidate = runs.candidate_side(name)
     baseline = runs.baseline_side(name) if runs.baseline_side is not None else None
     if baseline is not None and comparison is not None:
-        _refuse_asked_differently(name, baseline, candidate, comparison)
+        refuse_asked_differently(name, baseline, candidate, comparison)
     return _judged(rule, baseline, candidate)
 
 
@@ -142,11 +142,15 @@ def _absent(rule: Rule, *, here: bool) -> Finding:
     return Finding("present", "INSUFFICIENT_EVIDENCE", reason)
 
 
-def _refuse_asked_differently(
+def refuse_asked_differently(
     name: str, baseline: Side, candidate: Side, comparison: Comparison
 ) -> None:
-    """Where a bundle has no hash of its questions, the rows themselves say what was asked."""
-    if not {"dataset", "prompts"} & set(comparison.unknown):
+    """Where a bundle has no hash of its questions, the rows themselves say what was asked.
+
+    Raises:
+        ConfigError: They were asked otherwise, and prompts are not free to differ.
+    """
+    if not {"dataset", "prompts"} & set(comparison.unknown) or "prompts" in comparison.free:
         return
     both = baseline.asked.keys() & candidate.asked.keys()
     differ = sum(baseline.asked[key] != candidate.asked[key] for key in both)
