@@ -8,7 +8,7 @@ from pytest_nel.gate.comparison import BenchmarkComparison, Measured, Missing, R
 from pytest_nel.gate.deltas import category_deltas, labelled, runtime_deltas, score_deltas
 from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.feasible import needed_for_drop
-from pytest_nel.gate.findings import CLOSE, points
+from pytest_nel.gate.findings import CLOSE, counted, points
 from pytest_nel.gate.flips import flips_of
 from pytest_nel.gate.pairs import Pairs, pair
 from pytest_nel.gate.significance import Case, case_of, choose
@@ -113,9 +113,9 @@ def _decided(
         needed = _needed(found, rules) if verdict == "INCONCLUSIVE" else None
         more = _more(found, rules, needed) if verdict == "INCONCLUSIVE" else []
         return verdict, [reason, *more], needed
-    missing = f"{found.n_missing:,} attempts have no score"
+    missing = f"without a score: {counted(found.n_missing, 'attempt')}"
     if found.bounds is None:
-        why = f"{missing}, and rewards outside [0, 1] have no bounds"
+        why = f"{missing}; rewards outside [0, 1] have no bounds"
         return "INCONCLUSIVE", [why, f"without them: {reason}"], None
     worst, best = (
         _verdict(case, p, rules)[0]
@@ -127,7 +127,7 @@ def _decided(
         f"{how} ({said})"
         for case, how, said in zip(found.bounds, ("badly", "well"), (worst, best), strict=True)
     )
-    return both, [f"{missing}: {spans}", f"of the paired ones alone: {reason}"], None
+    return both, [f"{missing}; {spans}", f"of the paired ones alone: {reason}"], None
 
 
 def _both_ways(worst: Verdict, best: Verdict) -> Verdict:

@@ -12,6 +12,7 @@ from pytest_nel.gate.findings import Finding
 from pytest_nel.gate.limits import judge_limits, score_of
 from pytest_nel.gate.pairs import Pairs, pair
 from pytest_nel.gate.policy import EVERY, Policy, Rule
+from pytest_nel.gate.regression import regression_report
 from pytest_nel.gate.report import BenchmarkGate, GateReport, verdict_of
 from pytest_nel.gate.stored import stored_drop
 from pytest_nel.stats.hypothesis_tests import holm
@@ -199,6 +200,9 @@ def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding])
         n,
         pairs.n_missing,
         (pairs.only_in("baseline"), pairs.only_in("candidate")),
+        regression=regression_report(
+            pairs, higher_is_better=rule.limits.direction == "higher_is_better"
+        ),
     )
 
 
