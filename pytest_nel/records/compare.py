@@ -53,30 +53,28 @@ def compare_runs(  # noqa: PLR0913 - the public door: each is an option of nel c
     rules = Rules(max_drop, correct_above, test, alpha)
     allowed = set(allow_different)
     if unknown := sorted(allowed - set(MAY_DIFFER)):
-        msg = (
-            f"allow_different: no such field: {', '.join(unknown)}; known: {', '.join(MAY_DIFFER)}"
-        )
+        known = ", ".join(MAY_DIFFER)
+        msg = f"allow_different: no such field: {', '.join(unknown)}; known: {known}"
         raise ConfigError(msg)
-    before, after = _named(Path(baseline)), _named(Path(candidate))
+    return _compared(_named(Path(baseline)), _named(Path(candidate)), rules, allowed)
+
+
+def _compared(
+    before: "_Found", after: "_Found", rules: Rules, allowed: Collection[str]
+) -> RunComparison:
     matched = _matched(before, after, allowed)
+    mine, yours = before.run.bundles, after.run.bundles
     comparisons = {
-        names.baseline: compared(
-            before.run.bundles[names.baseline],
-            after.run.bundles[names.candidate],
-            allowed=allowed,
-        )
+        names: compared(mine[names.baseline], yours[names.candidate], allowed=allowed)
         for names in matched
     }
-    refuse_different({name: one.different for name, one in comparisons.items()})
-    found = [
-        _measured(before.run, after.run, names, comparisons[names.baseline], rules)
-        for names in matched
-    ]
+    refuse_different({names.baseline: one.different for names, one in comparisons.items()})
+    found = [_measured(before.run, after.run, *pair, rules) for pair in comparisons.items()]
     return RunComparison(
         rules,
         judge(found, rules),
-        sorted(before.run.bundles.keys() - {names.baseline for names in matched}),
-        sorted(after.run.bundles.keys() - {names.candidate for names in matched}),
+        sorted(mine.keys() - {names.baseline for names in matched}),
+        sorted(yours.keys() - {names.candidate for names in matched}),
         [*before.run.warnings, *after.run.warnings],
         before.whole and after.whole,
     )

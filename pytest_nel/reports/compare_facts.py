@@ -26,8 +26,8 @@ def headline(report: RunComparison) -> str:
     """The first line, which says all that fits on one."""
     if len(report.benchmarks) == 1 and not report.lacking:
         return one_headline(report.benchmarks[0])
-    counted = Counter(one.verdict for one in report.benchmarks)
-    parts = [f"{counted[verdict]} {verdict}" for verdict in WORST_FIRST if counted[verdict]]
+    found = Counter(one.verdict for one in report.benchmarks)
+    parts = [f"{found[verdict]} {verdict}" for verdict in WORST_FIRST if found[verdict]]
     if report.lacking:
         parts.append(f"{len(report.only_in_baseline)} not in the candidate")
     compared = counted(len(report.benchmarks), "benchmark")

@@ -39,15 +39,17 @@ def side(
     return Side(whole | dict(bundle or {}), rows)
 
 
-def binary(regressions: int, improvements: int, n: int, right: int | None = None) -> list[Side]:
+def binary(
+    regressions: int, improvements: int, n: int, right: int | None = None
+) -> tuple[Side, Side]:
     """Baseline and candidate of ``n`` problems; of the unchanged, ``right`` (or all) are solved."""
     rest = n - regressions - improvements
     both = rest if right is None else right
     stable = [1.0] * both + [0.0] * (rest - both)
-    return [
+    return (
         side([1.0] * regressions + [0.0] * improvements + stable),
         side([0.0] * regressions + [1.0] * improvements + stable),
-    ]
+    )
 
 
 def compare(baseline: Side, candidate: Side, **rules: Any) -> BenchmarkComparison:

@@ -1,6 +1,7 @@
 """What holds for any two runs: order, extra problems and the names of the sides are nothing."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ rewards = st.sampled_from([0.0, 1.0, 0.5, None])
 runs = st.lists(st.tuples(rewards, rewards), min_size=1, max_size=40)
 
 
-def two(pairs: list[tuple[float | None, float | None]]) -> tuple[Side, Side]:
+def two(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[Side, Side]:
     return side([one for one, _ in pairs]), side([other for _, other in pairs])
 
 
@@ -98,7 +99,7 @@ def test_whatever_the_missing_attempts_were_the_verdict_stands(
 
     if found.verdict in ("PASS", "BLOCK"):
         for left, right in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)):
-            filled: list[tuple[float | None, float | None]] = [
+            filled = [
                 (left if one is None else one, right if other is None else other)
                 for one, other in pairs
             ]

@@ -46,8 +46,8 @@ def test_the_interval_is_of_the_paired_difference_and_stays_in_range(
 
     said = compare(baseline, candidate).as_json()["difference"]
 
-    rewards = [[row.reward or 0.0 for row in one.rows] for one in (baseline, candidate)]
-    expected = paired_difference(*rewards)
+    before, after = ([row.reward or 0.0 for row in one.rows] for one in (baseline, candidate))
+    expected = paired_difference(before, after)
     assert expected is not None
     assert (said["low"], said["high"]) == (round(expected.low, 6), round(expected.high, 6))
     assert -1.0 <= said["low"] < said["value"] < said["high"] <= 1.0

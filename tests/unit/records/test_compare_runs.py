@@ -100,7 +100,7 @@ def test_runs_without_a_common_benchmark_are_refused(tmp_path: Path) -> None:
         write_run(tmp_path / "a", [1.0], name=name)
     write_run(tmp_path / "b", [1.0], name="b1")
 
-    with pytest.raises(ConfigError, match="no benchmark is in both runs: .* has a1 and 1 more"):
+    with pytest.raises(ConfigError, match=r"no benchmark is in both runs: .* has a1 and 1 more"):
         compare_runs(tmp_path / "a", tmp_path / "b")
 
 
@@ -124,7 +124,9 @@ def test_runs_that_measured_something_else_are_refused_and_the_difference_named(
     sampling = {"sampling": [{"temperature": 1.0}]}
     candidate = write_run(tmp_path / "b", [1.0] * 100, fingerprint=sampling)
 
-    with pytest.raises(ConfigError, match="temperature 0.0 in the baseline, 1.0 in the candidate"):
+    with pytest.raises(
+        ConfigError, match=r"temperature 0\.0 in the baseline, 1\.0 in the candidate"
+    ):
         compare_runs(baseline, candidate)
     report = compare_runs(baseline, candidate, allow_different=["sampling"])
 
