@@ -123,7 +123,7 @@ def _decided(
     )
     both = _both_ways(worst, best)
     spans = " and ".join(
-        f"{points(-case.drop)} [{points(-case.most)}, {points(-case.least)}] if all of them went "
+        f"{_lost(case.drop)} [{_lost(case.most)}, {_lost(case.least)}] if all of it went "
         f"{how} ({said})"
         for case, how, said in zip(found.bounds, ("badly", "well"), (worst, best), strict=True)
     )
@@ -139,8 +139,8 @@ def _both_ways(worst: Verdict, best: Verdict) -> Verdict:
 
 def _verdict(case: Case, p: float, rules: Rules) -> tuple[Verdict, str]:
     """The rule of docs/how-to/compare-two-runs.md, on one set of values."""
-    span = f"{points(-case.drop)}, 95 % CI [{points(-case.most)}, {points(-case.least)}]"
-    limit = points(-rules.max_drop)
+    span = f"{_lost(case.drop)}, 95 % CI [{_lost(case.most)}, {_lost(case.least)}]"
+    limit = _lost(rules.max_drop)
     if p < rules.alpha and case.drop > rules.max_drop + CLOSE:
         return "BLOCK", f"significantly worse ({_p(p)}) and beyond {limit}: {span}"
     if p < rules.alpha:
@@ -174,6 +174,10 @@ def _more(found: Measured, rules: Rules, needed: int | None) -> Iterator[str]:
         yield f"about {needed:,} problems would decide, there are {found.n_paired:,}"
     elif rules.max_drop <= 0.0:
         yield "no number of problems can show a drop of 0 at most: set max_drop"
+
+
+def _lost(drop: float) -> str:
+    return points(0.0 - drop)  # 0 has no sign
 
 
 def _p(value: float) -> str:

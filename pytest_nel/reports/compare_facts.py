@@ -92,8 +92,8 @@ def missing_lines(one: BenchmarkComparison) -> Iterator[str]:
     if found.bounds is not None:
         worst, best = found.bounds
         yield (
-            f"with all of it counted: {points(-worst.drop)} in the worst case, "
-            f"{points(-best.drop)} in the best"
+            f"with all of it counted: {points(0.0 - worst.drop)} in the worst case, "
+            f"{points(0.0 - best.drop)} in the best"
         )
 
 

@@ -77,11 +77,11 @@ def test_sides_that_change_places_change_regressions_into_improvements(
 def test_an_answer_that_gets_worse_never_makes_a_pass(
     pairs: list[tuple[float | None, float | None]], at: int
 ) -> None:
-    pairs = [(before, 0.0 if after is None else after) for before, after in pairs] * 8
-    worse = list(pairs)
+    whole = [(before, 0.0 if after is None else after) for before, after in pairs] * 8
+    worse = list(whole)
     worse[at % len(worse)] = (worse[at % len(worse)][0], 0.0)
 
-    before, after = (compare(*two(one), test="sign") for one in (pairs, worse))
+    before, after = (compare(*two(one), test="sign") for one in (whole, worse))
 
     assert not (after.verdict == "PASS" and before.verdict != "PASS")
     assert not (before.verdict == "BLOCK" and after.verdict in ("PASS", "INCONCLUSIVE", "WARN"))

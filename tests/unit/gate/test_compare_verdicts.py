@@ -103,6 +103,12 @@ def test_one_improvement_and_no_regression_passes() -> None:
     assert found.verdict == "PASS"
 
 
+def test_no_difference_is_not_minus_0() -> None:
+    (reason,) = compare(*binary(0, 0, 100)).reasons
+
+    assert "-0.00" not in reason
+
+
 def test_equal_answers_pass_when_there_are_enough_and_only_then() -> None:
     few, many = compare(*binary(0, 0, 30)), compare(*binary(0, 0, 100))
 

@@ -1,11 +1,18 @@
 """The evidence that a gate attaches to its rows."""
 
+from pathlib import Path
+
 import pytest
 
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.gate.evaluate import evaluate
 from pytest_nel.gate.pairs import pair
+from pytest_nel.gate.policy import load_policy
 from pytest_nel.gate.regression import regression_report
+from pytest_nel.records.sides import runs_of
 from pytest_nel.stats.hypothesis_tests import mcnemar
 from tests.support.compared import binary, side
+from tests.support.stored import write_reference_run
 
 
 def test_single_answers_have_a_contingency_and_mcnemars_test() -> None:
@@ -59,3 +66,28 @@ def test_problems_of_clusters_are_not_taken_as_independent() -> None:
 @pytest.mark.parametrize("rewards", [[], [None, None]])
 def test_without_pairs_there_is_none(rewards: list[None]) -> None:
     assert regression_report(pair(side(rewards), side(rewards))) is None
+
+
+@pytest.fixture
+def asked_otherwise(tmp_path: Path) -> tuple[Path, Path]:
+    """A baseline and a candidate of the reference system, one question of which differs."""
+    baseline = write_reference_run(tmp_path / "a", [1.0] * 100)
+    candidate = write_reference_run(tmp_path / "b", [0.0] + [1.0] * 99)
+    results = candidate / "mmlu" / "results.jsonl"
+    results.write_text(results.read_text().replace('"question 7"', '"another"'))
+    return baseline, candidate
+
+
+def test_a_gate_has_it_in_its_report_and_takes_allowed_prompts(
+    tmp_path: Path, asked_otherwise: tuple[Path, Path]
+) -> None:
+    (tmp_path / "p.yaml").write_text("version: 1\ndefaults: {metric: mean_reward, max_drop: 0.1}\n")
+    policy = load_policy(str(tmp_path / "p.yaml"))
+    baseline, candidate = asked_otherwise
+
+    with pytest.raises(ConfigError, match="asked otherwise"):
+        evaluate(policy, runs_of(candidate, baseline))
+    report = evaluate(policy, runs_of(candidate, baseline), ["prompts"])
+
+    said = report.as_json()["benchmarks"][0]["regression_report"]
+    assert (said["n_regressions"], said["n_paired"]) == (1, 100)
