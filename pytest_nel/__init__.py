@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from pytest_nel.engine.run import run_evaluation
     from pytest_nel.http.client import ModelClient
+    from pytest_nel.records.compare import compare_runs
     from pytest_nel.scoring.choice import mcq_extract, multichoice_regex
     from pytest_nel.scoring.line import answer_line
     from pytest_nel.scoring.numeric import numeric_match
@@ -51,6 +52,7 @@ _HOMES = {
     "VerifyResult": "pytest_nel.core.types",
     "answer_line": "pytest_nel.scoring.line",
     "benchmark": "pytest_nel.authoring.benchmark",
+    "compare_runs": "pytest_nel.records.compare",
     "exact_match": "pytest_nel.scoring.text",
     "fuzzy_match": "pytest_nel.scoring.text",
     "mcq_extract": "pytest_nel.scoring.choice",
@@ -80,6 +82,7 @@ __all__ = [
     "VerifyResult",
     "answer_line",
     "benchmark",
+    "compare_runs",
     "exact_match",
     "fuzzy_match",
     "mcq_extract",

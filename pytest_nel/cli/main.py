@@ -5,12 +5,13 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
 
 # Words of the command, its module. A module has ``add_arguments(parser)`` and ``main(options)``.
 COMMANDS = {
     ("cache", "info"): "pytest_nel.cli.cache_info",
     ("cache", "prune"): "pytest_nel.cli.cache_prune",
+    ("compare",): "pytest_nel.cli.compare",
     ("eval", "merge"): "pytest_nel.cli.eval_merge",
     ("eval", "report"): "pytest_nel.cli.eval_report",
     ("eval", "run"): "pytest_nel.cli.eval_run",
@@ -18,6 +19,17 @@ COMMANDS = {
     ("list",): "pytest_nel.cli.list",
     ("report",): "pytest_nel.cli.report",
 }
+_VERDICTS = {("compare",), ("gate",)}  # they end with 2 for a verdict, so a mistake is 4
+
+
+class _Parser(argparse.ArgumentParser):
+    """Ends with a status of its own when the words make no sense."""
+
+    mistake = 2
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(self.mistake, f"{self.prog}: error: {message}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,16 +39,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     cut = words.index("--") if "--" in words else len(words)
-    options = _parser().parse_args(words[:cut])
+    options, unknown = _parser().parse_known_args(words[:cut])
+    if unknown:
+        options.usage_error(f"unrecognized arguments: {' '.join(unknown)}")
     options.rest = words[cut + 1 :]
     status: int = import_module(options.module).main(options)
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="nel", description="LLM benchmarks as pytest suites.", allow_abbrev=False
-    )
+    parser = _Parser(prog="nel", description="LLM benchmarks as pytest suites.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"nel {version('pytest-nel')}")
     groups: dict[tuple[str, ...], Any] = {}  # Any: argparse does not export the type
     groups[()] = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -51,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         command = groups[above].add_parser(
             words[-1], help=summary, description=module.__doc__, allow_abbrev=False
         )
+        if words in _VERDICTS:
+            command.mistake = 4
         module.add_arguments(command)
         command.set_defaults(module=name, usage_error=command.error)
     return parser

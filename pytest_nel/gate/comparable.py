@@ -21,11 +21,13 @@ class Comparison:
         different: One line for each field that is not the same.
         unknown: Fields that one side does not say.
         allowed: Differing fields that the caller allows to differ.
+        free: All fields that the caller allows to differ.
     """
 
     different: Sequence[str]
     unknown: Sequence[str]
     allowed: Sequence[str]
+    free: Sequence[str] = ()
 
 
 def _dataset(bundle: Mapping[str, Any]) -> Said:
@@ -148,7 +150,7 @@ def compared(
             differing.append(name)
         elif said:
             different += said
-    return Comparison(different, unknown, differing)
+    return Comparison(different, unknown, differing, sorted(free))
 
 
 def _not_said(field: str, key: str, one: Said, other: Said) -> bool:

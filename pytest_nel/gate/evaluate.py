@@ -12,6 +12,7 @@ from pytest_nel.gate.findings import Finding
 from pytest_nel.gate.limits import judge_limits, score_of
 from pytest_nel.gate.pairs import Pairs, pair
 from pytest_nel.gate.policy import EVERY, Policy, Rule
+from pytest_nel.gate.regression import regression_report
 from pytest_nel.gate.report import BenchmarkGate, GateReport, verdict_of
 from pytest_nel.gate.stored import stored_drop
 from pytest_nel.stats.hypothesis_tests import holm
@@ -135,7 +136,7 @@ def _row(rule: Rule, runs: Runs, comparison: Comparison | None) -> _Row:
     candidate = runs.candidate_side(name)
     baseline = runs.baseline_side(name) if runs.baseline_side is not None else None
     if baseline is not None and comparison is not None:
-        _refuse_asked_differently(name, baseline, candidate, comparison)
+        refuse_asked_differently(name, baseline, candidate, comparison)
     return _judged(rule, baseline, candidate)
 
 
@@ -148,11 +149,15 @@ def _absent(rule: Rule, *, here: bool) -> Finding:
     return Finding("present", "INSUFFICIENT_EVIDENCE", reason)
 
 
-def _refuse_asked_differently(
+def refuse_asked_differently(
     name: str, baseline: Side, candidate: Side, comparison: Comparison
 ) -> None:
-    """Where a bundle has no hash of its questions, the rows themselves say what was asked."""
-    if not {"dataset", "prompts"} & set(comparison.unknown):
+    """Where a bundle has no hash of its questions, the rows themselves say what was asked.
+
+    Raises:
+        ConfigError: They were asked otherwise, and prompts are not free to differ.
+    """
+    if not {"dataset", "prompts"} & set(comparison.unknown) or "prompts" in comparison.free:
         return
     both = baseline.asked.keys() & candidate.asked.keys()
     differ = sum(baseline.asked[key] != candidate.asked[key] for key in both)
@@ -201,6 +206,9 @@ def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding])
         n,
         pairs.n_missing,
         (pairs.only_in("baseline"), pairs.only_in("candidate")),
+        regression=regression_report(
+            pairs, higher_is_better=rule.limits.direction == "higher_is_better"
+        ),
     )
 
 

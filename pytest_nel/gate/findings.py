@@ -60,3 +60,8 @@ def at_least(low: float, high: float, least: float) -> Status:
 def points(value: float) -> str:
     """``-1.23 pp``: a difference on the 0-1 scale in percentage points."""
     return f"{100 * value:+.2f} pp"
+
+
+def counted(count: int, word: str) -> str:
+    """``1 attempt``, ``2,000 attempts``."""
+    return f"{count:,} {word}{'s' * (count != 1)}"

@@ -121,7 +121,7 @@ def pair(baseline: Side, candidate: Side, metric: str = METRIC) -> Pairs:
     position in the dataset. Where the numbers of repeats differ, only those that both sides
     were to make count. Problems that a run planned and neither has a row of count as missing.
     """
-    by_id = all(row.id for side in (baseline, candidate) for row in side.rows)
+    by_id = known_by_id(baseline, candidate)
     repeats = min(baseline.repeats, candidate.repeats)
     scorer = scorer_of(metric)
     ours, theirs = (
@@ -138,6 +138,11 @@ def pair(baseline: Side, candidate: Side, metric: str = METRIC) -> Pairs:
     rewards = (row.reward for side in (baseline, candidate) for row in side.rows)
     bounded = all(0.0 <= reward <= 1.0 for reward in rewards if reward is not None)
     return Pairs(metric, problems, bounded)
+
+
+def known_by_id(baseline: Side, candidate: Side) -> bool:
+    """Whether every row of both sides has an id, so that ids are the keys of the problems."""
+    return all(row.id for side in (baseline, candidate) for row in side.rows)
 
 
 class _Problem(NamedTuple):
@@ -165,8 +170,6 @@ def _sorted(keys: Mapping[Key, object]) -> list[Key]:
 def _paired(
     key: Key, one: _Problem | None, other: _Problem | None, repeats: int, value: Value
 ) -> ProblemPair | None:
-    about = one or other
-    assert about is not None
     mine: Mapping[int, Try | None] = one.tries if one else {}
     yours: Mapping[int, Try | None] = other.tries if other else {}
     both, worst, best, missing = [], [], [], 0
@@ -184,8 +187,8 @@ def _paired(
     where = {(True, True): "both", (True, False): "baseline", (False, True): "candidate"}
     return ProblemPair(
         key,
-        about.category,
-        about.cluster,
+        (one.category if one else "") or (other.category if other else ""),
+        (one.cluster if one else "") or (other.cluster if other else ""),
         measured,
         _two(worst, value) or Two(1.0, 0.0),
         _two(best, value) or Two(0.0, 1.0),

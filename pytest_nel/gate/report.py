@@ -1,6 +1,6 @@
 """What a gate reports: a row per benchmark and the verdict over them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -26,6 +26,7 @@ class BenchmarkGate:
         n_missing: Attempts without one, of both sides.
         only: Problems with scores in one side alone: (baseline, candidate).
         notes: What a reader must know beside.
+        regression: Which problems changed, and whether by chance; None without pairs.
     """
 
     rule: Rule
@@ -39,6 +40,7 @@ class BenchmarkGate:
     n_missing: int = 0
     only: tuple[int, int] = (0, 0)
     notes: Sequence[str] = ()
+    regression: Mapping[str, Any] | None = None
 
     @property
     def status(self) -> Status:
@@ -99,6 +101,7 @@ class BenchmarkGate:
             "reasons": self.reasons,
             "findings": [finding.as_json() for finding in self.findings],
             "notes": list(self.notes),
+            "regression_report": None if self.regression is None else dict(self.regression),
         }
 
 

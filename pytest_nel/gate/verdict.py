@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TypeVar
 
 
 class Exit(IntEnum):
@@ -44,3 +45,23 @@ def worst(codes: Iterable[int]) -> int:
 def command_code(verdict: str) -> int:
     """What ``nel gate`` ends with: the reference system's 0, 1 and 2; mistakes are 4."""
     return _COMMAND[VERDICTS[verdict]]
+
+
+_Compared = TypeVar("_Compared", bound=str)
+_COMPARED = {"PASS": 0, "INCONCLUSIVE": 2, "WARN": 2, "BLOCK": 1}
+"""The exit code of each verdict of a comparison, from mild to severe."""
+
+
+def compared_code(verdict: str) -> int:
+    """What ``nel compare`` ends with: the reference system's 0, 1 and 2; mistakes are 4."""
+    return _COMPARED[verdict]
+
+
+def severest(verdicts: Iterable[_Compared]) -> _Compared:
+    """The one that stands for several comparisons.
+
+    Raises:
+        ValueError: There is none.
+    """
+    order = list(_COMPARED)
+    return max(verdicts, key=order.index)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.text import showable
 from pytest_nel.core.types import JsonObject
 from pytest_nel.gate.evaluate import Runs
 from pytest_nel.gate.evidence import Row, Side
@@ -15,6 +16,7 @@ from pytest_nel.records.found import MERGE, MERGED, runs_below
 from pytest_nel.records.plans import PLAN, read_plan
 
 RESULTS = "results.jsonl"
+_EXPECTED = 400
 _NOT_THE_MODEL = frozenset(
     {
         *("system", "infra_error", "tool_infra", "rate_limit", "server_error"),
@@ -186,6 +188,41 @@ def read_side(directory: Path, bundle: Mapping[str, Any]) -> Side:
     elif isinstance(counted, int) and counted != len(rows):
         trouble = f"{path} has {len(rows):,} rows, the bundle counts {counted:,}"
     return Side(bundle, list(rows.values()), trouble, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered, and what should have been.
+
+    Attributes:
+        response: What the model said or, where that was not kept, what was extracted.
+        expected: The gold answer.
+    """
+
+    response: str
+    expected: str
+
+
+def read_answers(
+    file: Path, wanted: Mapping[tuple[int, int], int]
+) -> dict[tuple[int, int], Answer]:
+    """Answers of some attempts, in one pass over the rows beside a bundle.
+
+    Args:
+        file: The bundle's.
+        wanted: By (problem, repeat) how many characters of the response are kept.
+    """
+    found: dict[tuple[int, int], Answer] = {}
+    path = file.parent / RESULTS
+    for row in _lines(path) if wanted and path.is_file() else ():
+        key = None if row is None else _key(row)
+        if row is None or key is None or key not in wanted:
+            continue
+        response = row.get("model_response") or row.get("extracted_answer")
+        text = "" if response is None else showable(str(response), wanted[key])
+        expected = row.get("expected_answer")
+        found[key] = Answer(text, "" if expected is None else showable(str(expected), _EXPECTED))
+    return found
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, Any] | None]:

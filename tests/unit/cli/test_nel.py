@@ -66,7 +66,7 @@ def test_a_value_that_begins_with_a_dash_stays_a_value() -> None:
         (["eval", "run", "-b", "basics", "--submit"], "--submit"),
         (["eval", "run", "-b", "basics", "--api-key", "sk-1"], "--api-key"),
         (["eval", "run", "-b", "basics", "--background"], "--background"),
-        (["compare", "a", "b"], "compare"),
+        (["serve", "a"], "serve"),
         (["list", "--", "x"], "takes no arguments"),
     ],
 )
