@@ -81,7 +81,10 @@ def require(package: str, *, extra: str, scorer: str) -> None:
 
 @lru_cache
 def _installed(package: str) -> bool:
-    return find_spec(package) is not None
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # somebody has put None or a bare module in its place
+        return False
 
 
 @lru_cache(maxsize=1)
@@ -93,15 +96,19 @@ def _pool(_pid: int) -> "Pool":
 
 
 class Pool:
-    """At most ``size`` workers, each started when it is first needed."""
+    """At most ``size`` workers, each started when it is first needed.
 
-    def __init__(self, size: int) -> None:
+    ``seconds`` is the processor time of a task; the system counts whole seconds and adds up to one.
+    """
+
+    def __init__(self, size: int, seconds: int = CPU_SECONDS) -> None:
+        self._seconds = seconds
         self._free = threading.BoundedSemaphore(size)
         self._idle: list[Worker] = []  # list.append and list.pop are atomic
 
     def ask(self, task: str, arguments: tuple[Any, ...]) -> Any:
         """As :func:`ask`. A worker that somebody else ended is replaced once."""
-        request = json.dumps([task, arguments]).encode() + b"\n"
+        request = json.dumps([task, arguments, self._seconds]).encode() + b"\n"
         with self._free:
             try:
                 reply = self._try(request)
@@ -135,12 +142,12 @@ class Pool:
 
 
 class Worker:
-    """One worker process and its two pipes."""
+    """One worker process, run by the interpreter ``python``, and its two pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: str = sys.executable) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603  # our own interpreter, our own code
-                [sys.executable, "-P", "-c", _BOOT, json.dumps(sys.path)],
+                [python, "-P", "-c", _BOOT, json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -204,7 +211,7 @@ def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
 def _refuse_own_death(death: _Died) -> None:
     """A worker that its limits ended has answered; one that was killed from outside has not."""
     if death.code < 0 and death.code not in _FROM_OUTSIDE:
-        msg = f"more than {CPU_SECONDS} processor seconds or {MEMORY_BYTES >> 20} MiB ({death})"
+        msg = f"it needed too much processor time or memory ({death})"
         raise OutOfBounds(msg) from death
 
 

@@ -1,5 +1,6 @@
 r"""``math_equal``: the answer is mathematics, equal in whatever form it is written."""
 
+import itertools
 import re
 from typing import Literal, NamedTuple
 
@@ -53,6 +54,8 @@ def math_equal(sample: ScorerInput) -> VerifyResult:
     if not sample.response.strip():
         return unparsed(_METHOD, "empty response")
     line, rule = _final(sample.response)
+    if len(line) > _LONGEST:
+        return unparsed(_METHOD, f"longer than an answer is: {len(line)} characters", rule=rule)
     if not has_content(unassigned(clean(line))[1]):
         return unparsed(_METHOD, "no answer", rule=rule)
     return _judge(line, target, rule)
@@ -97,7 +100,7 @@ def _final(response: str) -> tuple[str, str]:
 
 def _in_last_line(line: str, rule: str) -> tuple[str, str]:
     """A last line in words that holds one formula is about that formula."""
-    if rule == "last_line" and _read(line) is None:
+    if rule == "last_line" and len(line) <= _LONGEST and _read(line) is None:
         formulas = [first or second for first, second in _INLINE.findall(line)]
         if len(formulas) == 1:
             return formulas[0], "last_formula"
@@ -105,21 +108,23 @@ def _in_last_line(line: str, rule: str) -> tuple[str, str]:
 
 
 def _decide(readings: list[str], target: str) -> Verdict:
-    gold = _read(target)
-    if gold is None:
-        return "different"  # words, and not the same ones
+    golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
+    answers = [read for text in _versions(readings) if (read := _read(text)) is not None]
     undecided = False
-    for text in dict.fromkeys(
-        part for reading in readings for part in [reading, *_APPROXIMATELY.split(reading)]
-    ):
-        read = _read(text)
-        if read is None or (read.unit and gold.unit and read.unit != gold.unit):
+    for answer, gold in itertools.product(answers, golds):
+        if answer.unit and gold.unit and answer.unit != gold.unit:
             continue
-        verdict = _ask(read.tree, gold.tree)
+        verdict = _ask(answer.tree, gold.tree)
         if verdict == "equal":
             return verdict
         undecided = undecided or verdict == "undecided"
-    return "undecided" if undecided else "different"
+    return "undecided" if undecided else "different"  # also where one side is words
+
+
+def _versions(texts: list[str]) -> list[str]:
+    """Each text; of ``a ≈ b`` both sides instead."""
+    parts = [part for text in texts for part in _APPROXIMATELY.split(text)]
+    return list(dict.fromkeys(part for part in parts if has_content(part)))
 
 
 def _ask(answer: Tree, target: Tree) -> Verdict:
@@ -138,12 +143,11 @@ def _check(target: str) -> None:
     Raises:
         ScorerError: It was.
     """
-    gold = _read(target)
+    golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
     try:
-        fine = gold is None or ask("algebra:evaluates", gold.tree)
-    except (OutOfBounds, TaskFailed) as error:
-        msg = f"{_METHOD}: the target {target[:80]!r} cannot be evaluated: {error}"
-        raise ScorerError(msg) from error
+        fine = all(ask("algebra:evaluates", gold.tree) for gold in golds)
+    except (OutOfBounds, TaskFailed):
+        fine = False
     if not fine:
         msg = f"{_METHOD}: the target {target[:80]!r} cannot be evaluated"
         raise ScorerError(msg)
@@ -152,8 +156,6 @@ def _check(target: str) -> None:
 def _read(text: str) -> _Read | None:
     """The text as a tree and a unit; None when it is no formula."""
     body = clean(text)
-    if len(body) > _LONGEST:
-        return None
     unit = ""
     if not _ANGLE.search(body):
         body, unit = _without_unit(body)

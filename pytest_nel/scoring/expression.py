@@ -88,6 +88,10 @@ class _Builder:
 
 
 def _power(base: Any, exponent: Any) -> Any:
+    if exponent.is_number and not exponent.is_Rational and not base.free_symbols:
+        size = abs(exponent.evalf(15))
+        if not size.is_Float or size > _MAX_EXPONENT:
+            raise Undecided
     if exponent.is_Rational:
         size = max(abs(exponent.p), exponent.q)
         plain = base.is_Symbol or base in {sympy.pi, sympy.E, sympy.I}

@@ -71,15 +71,20 @@ def pattern_settings(config: Mapping[str, Any]) -> Settings:
         ConfigError: One is missing or wrong; the message names it.
     """
     given = {key: config[key] for key in _KEYS if config.get(key) is not None}
-    settings = Settings(**{"pattern": "", **given})
-    if not isinstance(settings.pattern, str) or not settings.pattern:
-        msg = f"{_METHOD}: wants a regular expression as 'pattern', got {settings.pattern!r}"
+    for key, value in given.items():
+        kinds = (str, int) if key == "group" else (str,)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            msg = f"{_METHOD}: {key}: expected text, got {value!r}"
+            raise ConfigError(msg)
+    if not given.get("pattern"):
+        msg = f"{_METHOD}: wants a regular expression as config['pattern'], got {config!r}"
         raise ConfigError(msg)
+    settings = Settings(**given)
     for key, allowed in (("match", _WHICH), ("compare", _COMPARE)):
         if getattr(settings, key) not in allowed:
             msg = f"{_METHOD}: {key}: expected {', '.join(allowed)}, got {getattr(settings, key)!r}"
             raise ConfigError(msg)
-    compiled = _compiled(settings.pattern, str(settings.flags))
+    compiled = _compiled(settings.pattern, settings.flags)
     group = settings.group
     if group is not None and not _has_group(compiled, group):
         msg = f"{_METHOD}: group {group!r} is not in the pattern {settings.pattern!r}"
@@ -113,7 +118,7 @@ def _compiled(expression: str, flags: str) -> re.Pattern[str]:
 def _has_group(compiled: re.Pattern[str], group: int | str) -> bool:
     if isinstance(group, str):
         return group in compiled.groupindex
-    return isinstance(group, int) and 0 <= group <= compiled.groups
+    return 0 <= group <= compiled.groups
 
 
 def _search(response: str, settings: Settings) -> list[str | None]:

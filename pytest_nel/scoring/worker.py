@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from pytest_nel.scoring.bounded import CPU_SECONDS, MEMORY_BYTES
+from pytest_nel.scoring.bounded import MEMORY_BYTES
 
 _LOOK_UP_SECONDS = 5.0  # how often an idle worker looks whether its parent is still there
 
@@ -53,9 +53,9 @@ def _lines() -> Iterator[bytes]:
 
 def _answer(line: bytes) -> dict[str, Any]:
     try:
-        task, arguments = json.loads(line)
+        task, arguments, seconds = json.loads(line)
         function = _function(task)
-        _allow(CPU_SECONDS)
+        _allow(seconds)
         return {"result": function(*arguments)}
     except (MemoryError, RecursionError) as error:
         return {"bounds": type(error).__name__}
