@@ -5,7 +5,7 @@ canonical form, or when their values agree to 60 digits at fixed points where bo
 100 digits of working precision; complex values count when there are no real ones). They differ
 when one such value differs. Testing an identity at points is the method of Schwartz (1980) and
 Zippel (1979) for polynomials; for the elementary functions of answers an agreement to 60 digits
-at 14 unrelated points by chance is beyond concern.
+at 16 unrelated points by chance is beyond concern.
 """
 
 import hashlib
@@ -28,6 +28,7 @@ _EQUAL_DIGITS = 60
 _NOISE_DIGITS = 90  # what is smaller than 10**-90 may be the noise of a cancellation
 _RANGES = (
     *[(1, 5)] * 5, *[(0, 1)] * 3, *[(-4, 4)] * 3, *[(5, 60)] * 2, (-60, -5),
+    (100, 2000), (-2000, -100),
 )  # fmt: skip
 _ENOUGH_REAL = 3
 _MAX_NAMES = 12

@@ -147,7 +147,7 @@ class Worker:
     def __init__(self, python: str = sys.executable) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603  # our own interpreter, our own code
-                [python, "-P", "-c", _BOOT, json.dumps(sys.path)],
+                [python, "-P", "-Wignore", "-c", _BOOT, json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -216,6 +216,9 @@ def _refuse_own_death(death: _Died) -> None:
 
 
 def _result(reply: Any) -> Any:
+    if "broken" in reply:
+        msg = f"the scorer's worker process does not work: {reply['broken']}"
+        raise ScorerError(msg)
     if "bounds" in reply:
         raise OutOfBounds(reply["bounds"])
     if "error" in reply:

@@ -2,7 +2,7 @@ r"""``math_equal``: the answer is mathematics, equal in whatever form it is writ
 
 import itertools
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pytest_nel.core.errors import ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
@@ -28,8 +28,6 @@ _DEGREES = re.compile(r"\s{0,4}(?:\^\s?(?:\\circ|\{\s?\\circ\s?\})|°)$")
 _PERCENT = re.compile(r"\s{0,4}\\?%$")
 _ANGLE = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _INLINE = re.compile(r"\$([^$]{1,1000})\$|\\\(([^\\]{0,2}.{0,1000}?)\\\)")
-
-Verdict = Literal["equal", "different", "undecided"]
 
 
 class _Read(NamedTuple):
@@ -69,12 +67,12 @@ def _judge(line: str, target: str, rule: str) -> VerifyResult:
         return judged(_METHOD, answer, correct=True, rule=rule)
     if plain.left is not None and plain.right is not None:  # two numbers
         return judged(_METHOD, answer, correct=False, rule=rule, hint=hint_of(plain))
-    verdict = _decide(readings, target)
-    if verdict == "undecided":
+    equal, reason = _decide(readings, target)
+    if equal is None:
         _check(target)
-        hint = "whether it equals the target could not be decided within the limits"
+        hint = f"whether it equals the target could not be decided: {reason}"
         return judged(_METHOD, answer, correct=False, rule="undecided", hint=hint)
-    return judged(_METHOD, answer, correct=verdict == "equal", rule=rule)
+    return judged(_METHOD, answer, correct=equal, rule=rule)
 
 
 def _target(target: object) -> str:
@@ -107,34 +105,29 @@ def _in_last_line(line: str, rule: str) -> tuple[str, str]:
     return line, rule
 
 
-def _decide(readings: list[str], target: str) -> Verdict:
+def _decide(readings: list[str], target: str) -> tuple[bool | None, str]:
+    """Whether a reading equals the target; None, with the reason, when that is undecided."""
     golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
     answers = [read for text in _versions(readings) if (read := _read(text)) is not None]
-    undecided = False
+    reason = ""
     for answer, gold in itertools.product(answers, golds):
         if answer.unit and gold.unit and answer.unit != gold.unit:
             continue
-        verdict = _ask(answer.tree, gold.tree)
-        if verdict == "equal":
-            return verdict
-        undecided = undecided or verdict == "undecided"
-    return "undecided" if undecided else "different"  # also where one side is words
+        try:
+            equal = ask("algebra:equal", answer.tree, gold.tree)
+        except (OutOfBounds, TaskFailed) as error:  # sympy's, on this answer
+            reason = str(error)
+        else:
+            if equal:
+                return True, ""
+            reason = "too large, or of no value" if equal is None else reason
+    return (None, reason) if reason else (False, "")  # also where one side is words
 
 
 def _versions(texts: list[str]) -> list[str]:
     """Each text; of ``a ≈ b`` both sides instead."""
     parts = [part for text in texts for part in _APPROXIMATELY.split(text)]
     return list(dict.fromkeys(part for part in parts if has_content(part)))
-
-
-def _ask(answer: Tree, target: Tree) -> Verdict:
-    try:
-        equal = ask("algebra:equal", answer, target)
-    except (OutOfBounds, TaskFailed):  # of sympy, on this answer
-        return "undecided"
-    if equal is None:
-        return "undecided"
-    return "equal" if equal else "different"
 
 
 def _check(target: str) -> None:

@@ -62,7 +62,10 @@ def value_of(equation: Form, same: Callable[[Form, Form], bool]) -> Form | None:
         equation: A form of the kind equation.
         same: Whether two forms are equal: the members must be.
     """
-    members = equation.parts[1:] if equation.parts[0].is_name else equation.parts
+    members = equation.parts
+    if members[-1].is_name and not members[0].is_name:  # 5 = x
+        members = members[::-1]
+    members = members[1:] if members[0].is_name else members
     last = members[-1]
     return last if all(same(member, last) for member in members[:-1]) else None
 

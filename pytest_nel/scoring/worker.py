@@ -52,10 +52,13 @@ def _lines() -> Iterator[bytes]:
 
 
 def _answer(line: bytes) -> dict[str, Any]:
+    task, arguments, seconds = json.loads(line)
     try:
-        task, arguments, seconds = json.loads(line)
         function = _function(task)
-        _allow(seconds)
+    except Exception as error:  # noqa: BLE001  # an import may raise anything
+        return {"broken": f"{task} cannot be loaded: {type(error).__name__}: {error}"}
+    _allow(seconds)
+    try:
         return {"result": function(*arguments)}
     except (MemoryError, RecursionError) as error:
         return {"bounds": type(error).__name__}

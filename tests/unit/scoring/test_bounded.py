@@ -35,6 +35,11 @@ def test_a_task_that_raises_says_what_it_raised(pool: Pool) -> None:
         pool.ask("pattern:find", ("a", "a", "q", None))
 
 
+def test_a_task_that_cannot_be_loaded_is_no_verdict(pool: Pool) -> None:
+    with pytest.raises(ScorerError, match="nothing:here cannot be loaded: ModuleNotFoundError"):
+        pool.ask("nothing:here", ())
+
+
 def test_a_task_that_runs_away_is_stopped_and_the_next_one_served(pool: Pool) -> None:
     with pytest.raises(OutOfBounds, match="processor time"):
         pool.ask("pattern:find", ENDLESS)

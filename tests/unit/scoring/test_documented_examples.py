@@ -18,7 +18,8 @@ ROW = re.compile(
 def documented() -> list[tuple[str, dict[str, Any], dict[str, str | None]]]:
     """Scorer, its config and the row, of every row of the examples."""
     rows = []
-    scorer, config = "", {}
+    scorer = ""
+    config: dict[str, Any] = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if heading := re.match(r"## `(\w+)`", line):
             scorer, config = heading[1], {}

@@ -67,6 +67,8 @@ EQUAL = [
     ("x=5", "5"),
     ("5", "x=5"),
     ("x = 2 + 3 = 5", "5"),
+    ("5=x", "5"),
+    ("1+x=f", "x+1"),
     ("2+3=5", "5"),
     ("y=3+2x", "y=2x+3"),
     ("2x-y+3=0", "y=2x+3"),
@@ -104,6 +106,9 @@ EQUAL = [
 DIFFERENT = [
     ("x+1", "x+2"),
     (r"\sqrt{x^2}", "x"),
+    ("|x-90|", "90-x"),
+    ("|x+90|", "x+90"),
+    (r"\log x", r"\ln x"),
     ("3.14", r"\pi"),
     ("2.718281828", "e"),
     ("0.3333", r"\frac13"),
@@ -212,11 +217,11 @@ def test_what_cannot_be_decided_is_wrong_and_says_so() -> None:
 
     assert result.reward == 0.0
     assert result.scoring_details["rule"] == "undecided"
-    assert "could not be decided" in result.scoring_details["hint"]
+    assert "could not be decided: too large" in result.scoring_details["hint"]
 
 
 def test_a_target_that_cannot_be_evaluated_leaves_the_attempt_unscored() -> None:
-    with pytest.raises(ScorerError, match="target .* cannot be evaluated"):
+    with pytest.raises(ScorerError, match="cannot be evaluated"):
         judge("x+1", "9^{9^{9^{9}}}")
 
 
