@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from pytest_nel.http.client import ModelClient
     from pytest_nel.records.compare import compare_runs
     from pytest_nel.scoring.choice import mcq_extract, multichoice_regex
+    from pytest_nel.scoring.equal import math_equal
     from pytest_nel.scoring.line import answer_line
     from pytest_nel.scoring.numeric import numeric_match
+    from pytest_nel.scoring.overlap import f1
+    from pytest_nel.scoring.pattern import pattern
+    from pytest_nel.scoring.schema import json_schema
     from pytest_nel.scoring.text import exact_match, fuzzy_match
 
 _HOMES = {
@@ -54,10 +58,14 @@ _HOMES = {
     "benchmark": "pytest_nel.authoring.benchmark",
     "compare_runs": "pytest_nel.records.compare",
     "exact_match": "pytest_nel.scoring.text",
+    "f1": "pytest_nel.scoring.overlap",
     "fuzzy_match": "pytest_nel.scoring.text",
+    "json_schema": "pytest_nel.scoring.schema",
+    "math_equal": "pytest_nel.scoring.equal",
     "mcq_extract": "pytest_nel.scoring.choice",
     "multichoice_regex": "pytest_nel.scoring.choice",
     "numeric_match": "pytest_nel.scoring.numeric",
+    "pattern": "pytest_nel.scoring.pattern",
     "register": "pytest_nel.authoring.benchmark",
     "run_evaluation": "pytest_nel.engine.run",
     "scorer": "pytest_nel.authoring.benchmark",
@@ -84,10 +92,14 @@ __all__ = [
     "benchmark",
     "compare_runs",
     "exact_match",
+    "f1",
     "fuzzy_match",
+    "json_schema",
+    "math_equal",
     "mcq_extract",
     "multichoice_regex",
     "numeric_match",
+    "pattern",
     "register",
     "run_evaluation",
     "scorer",

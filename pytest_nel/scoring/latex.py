@@ -138,16 +138,21 @@ def _several(text: str, depth: int) -> Hashable | None:
     bare = re.sub(r"\\(?:left|right)(?![a-zA-Z])|\\[!,;: ]", "", text).strip()
     opening, inner, closing = _bracketed(bare)
     if opening:
-        parts = [_element(part, depth) for part in _split(inner)]
+        parts = _elements(_split(inner), depth)
         return _collection(opening, parts, closing, inner)
     pieces = _split(bare)
     if len(pieces) > 1 and all(pieces):
-        return "list", frozenset(Counter(_element(piece, depth) for piece in pieces).items())
+        return "list", frozenset(Counter(_elements(pieces, depth)).items())
     return None
 
 
-def _element(part: str, depth: int) -> Hashable:
-    return _form(unassigned(part.strip())[1], depth + 1)
+def _elements(parts: list[str], depth: int) -> list[Hashable]:
+    """The forms of the parts; names that tell them apart (``x = 1, y = 2``) belong to them."""
+    named = [unassigned(part.strip()) for part in parts]
+    names = {name for name, _ in named if name}
+    if len(names) > 1:
+        return [("named", name, _form(value, depth + 1)) for name, value in named]
+    return [_form(value, depth + 1) for _, value in named]
 
 
 def _collection(opening: str, parts: list[Hashable], closing: str, inner: str) -> Hashable:

@@ -57,7 +57,7 @@ def answer_line(sample: ScorerInput, *, pattern: str | None = None) -> VerifyRes
     if pattern is not None:
         line, rule = _matched(sample.response, pattern), "pattern"
     else:
-        line, rule = _announced(sample.response)
+        line, rule = announced(sample.response)
     answer = unassigned(clean(line))[1]
     if not has_content(answer):
         return unparsed(_METHOD, "no answer line", rule=rule)
@@ -67,14 +67,14 @@ def answer_line(sample: ScorerInput, *, pattern: str | None = None) -> VerifyRes
 def _judge(line: str, answer: str, target: str, rule: str) -> VerifyResult:
     best = compare(line, target)
     if not best.equal:
-        for shorter in _shorter(line):
-            other = compare(shorter, target)
-            if other.equal:
-                return judged(_METHOD, unassigned(clean(shorter))[1], correct=True, rule=rule)
-    return judged(_METHOD, answer, correct=best.equal, rule=rule, hint=_hint(best))
+        for reading in shorter(line):
+            if compare(reading, target).equal:
+                return judged(_METHOD, unassigned(clean(reading))[1], correct=True, rule=rule)
+    return judged(_METHOD, answer, correct=best.equal, rule=rule, hint=hint_of(best))
 
 
-def _hint(comparison: Comparison) -> str | None:
+def hint_of(comparison: Comparison) -> str | None:
+    """Why an answer may be wrong only by form: other units, a percentage."""
     answer, target = comparison.left, comparison.right
     if comparison.equal or answer is None or target is None:
         return None
@@ -83,7 +83,7 @@ def _hint(comparison: Comparison) -> str | None:
     return percent_hint(answer, target)
 
 
-def _shorter(line: str) -> list[str]:
+def shorter(line: str) -> list[str]:
     """The line's first sentence, and the quantity it begins with: "18 dollars. She …"."""
     text = clean(line)
     readings = []
@@ -99,25 +99,26 @@ def _shorter(line: str) -> list[str]:
     return readings
 
 
-def _announced(response: str) -> tuple[str, str]:
-    marks = [mark for mark in marked(response) if _counts(mark)]
+def announced(response: str) -> tuple[str, str]:
+    """What the last marker that counts announces, else the last line; and the rule."""
+    marks = [mark for mark in marked(response) if counts(mark)]
     explicit = any(mark.rule in EXPLICIT for mark in marks)
     for mark in reversed(marks):
-        if mark.rule in EXPLICIT or not explicit or _is_value(mark.payload):
+        if mark.rule in EXPLICIT or not explicit or is_value(mark.payload):
             return mark.payload, mark.rule
     line = last_line(response)
     return ("" if is_echo(line) or announces_nothing(line) else line), "last_line"
 
 
-def _is_value(payload: str) -> bool:
+def is_value(payload: str) -> bool:
     """Whether a sentence's payload is a number (with a unit) or one piece of mathematics."""
     if _MATH.fullmatch(payload):
         return True
-    readings = [payload, *_shorter(payload)]
+    readings = [payload, *shorter(payload)]
     return any(parse_quantity(clean(reading)) is not None for reading in readings)
 
 
-def _counts(mark: Marked) -> bool:
+def counts(mark: Marked) -> bool:
     """A heading "#### Step 1" is no answer, nor is what begins an explanation."""
     if mark.rule == "boxed":
         return True

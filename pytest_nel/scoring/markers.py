@@ -75,6 +75,11 @@ _RULES: dict[str, Rule] = {
     "prose": "prose",
     "bare": "prose",
 }
+# What str.strip() takes for space.
+_SPACES = (
+    " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _CONTENT = re.compile(r"[^\s*_$#`~\\()\[\]{}:：.]")
 _SENTENCE_START = re.compile(r"[.!?:;)*…][ \t*_]")
@@ -138,7 +143,7 @@ def clean(payload: str) -> str:
     text = payload.strip()
     for _ in range(8):
         before = text
-        text = _unpair(text.strip(" \t\r\n*`").strip("_ \t\r\n"))
+        text = _unpair(text.strip(f"{_SPACES}*`").strip(f"{_SPACES}_"))
         text = _without_end(text)
         wrapped = _WRAPPER.fullmatch(text)
         if wrapped and _balanced(wrapped[1]):

@@ -67,7 +67,7 @@ def fuzzy_match(sample: ScorerInput) -> VerifyResult:
     targets = [normal_text(target) for target in _targets(sample)]
     if not sample.response.strip():
         return unparsed("fuzzy_match", "empty response")
-    part, rule = _answer_part(sample.response)
+    part, rule = answer_part(sample.response)
     if not part:
         return unparsed("fuzzy_match", "no marker, and no short last line")
     normal = normal_text(part)
@@ -88,7 +88,8 @@ def _targets(sample: ScorerInput) -> list[str]:
     return targets
 
 
-def _answer_part(response: str) -> tuple[str, str]:
+def answer_part(response: str) -> tuple[str, str]:
+    """What the last marker announces, else a short response, else its last line; and the rule."""
     marks = marked(response)
     explicit = [mark for mark in marks if mark.rule != "prose"]
     if marks:

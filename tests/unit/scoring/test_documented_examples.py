@@ -1,5 +1,7 @@
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,29 +15,35 @@ ROW = re.compile(
 )
 
 
-def documented() -> list[tuple[str, dict[str, str | None]]]:
+def documented() -> list[tuple[str, dict[str, Any], dict[str, str | None]]]:
+    """Scorer, its config and the row, of every row of the examples."""
     rows = []
     scorer = ""
+    config: dict[str, Any] = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if heading := re.match(r"## `(\w+)`", line):
-            scorer = heading[1]
+            scorer, config = heading[1], {}
+        elif settings := re.fullmatch(r"With the settings `(.*)`:", line):
+            config = json.loads(settings[1])
         elif row := ROW.match(line):
-            rows.append((scorer, row.groupdict()))
+            rows.append((scorer, config, row.groupdict()))
     return rows
 
 
-@pytest.mark.parametrize(("scorer", "row"), documented())
-def test_an_example_of_the_reference_page_is_true(scorer: str, row: dict[str, str | None]) -> None:
+@pytest.mark.parametrize(("scorer", "config", "row"), documented())
+def test_an_example_of_the_reference_page_is_true(
+    scorer: str, config: dict[str, Any], row: dict[str, str | None]
+) -> None:
     response = (row["response"] or "").replace("⏎", "\n")
 
-    result = get_scorer(scorer)(ScorerInput(response, row["target"]))
+    result = get_scorer(scorer)(ScorerInput(response, row["target"], config=config))
 
     outcome = "correct" if result.reward == 1 else "wrong" if result.parsed else "unparsed"
     assert (outcome, result.extracted_answer) == (row["outcome"], row["extracted"])
 
 
 def test_every_scorer_has_documented_examples() -> None:
-    assert {scorer for scorer, _ in documented()} == set(SCORERS)
+    assert {scorer for scorer, _, _ in documented()} == set(SCORERS)
 
 
 def test_no_row_of_the_example_tables_is_skipped_by_this_test() -> None:

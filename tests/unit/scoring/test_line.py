@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ConfigError, ScorerError
@@ -123,6 +123,7 @@ def test_any_text_gets_a_verdict(response: str) -> None:
     assert result.parsed == (result.extracted_answer is not None)
 
 
+@example("*\x1f0")
 @given(st.text(max_size=60))
 def test_cleaning_twice_is_cleaning_once(text: str) -> None:
     once = clean(text)

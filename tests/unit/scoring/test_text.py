@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ScorerError, UnknownName
 from pytest_nel.core.types import ScorerInput
-from pytest_nel.scoring.catalog import SCORERS, get_scorer
+from pytest_nel.scoring.catalog import get_scorer
 from pytest_nel.scoring.text import exact_match, fuzzy_match, normal_text
 
 
@@ -118,12 +118,3 @@ def test_no_target_is_an_error(target: object) -> None:
 def test_an_unknown_scorer_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'numeric_match'"):
         get_scorer("numeric_mach")
-
-
-@pytest.mark.parametrize("name", sorted(SCORERS))
-def test_the_method_in_the_details_is_the_scorers_name(name: str) -> None:
-    target = "B" if name[0] == "m" else "5"
-
-    result = get_scorer(name)(ScorerInput(f"Answer: {target}", target))
-
-    assert result.scoring_details["method"] == name

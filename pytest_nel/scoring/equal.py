@@ -1,0 +1,180 @@
+r"""``math_equal``: the answer is mathematics, equal in whatever form it is written."""
+
+import itertools
+import re
+from typing import NamedTuple
+
+from pytest_nel.core.errors import ScorerError
+from pytest_nel.core.types import ScorerInput, VerifyResult
+from pytest_nel.scoring.bounded import OutOfBounds, TaskFailed, ask, require
+from pytest_nel.scoring.formula import parse
+from pytest_nel.scoring.latex import compare, unassigned
+from pytest_nel.scoring.line import announced, counts, hint_of, is_value, shorter
+from pytest_nel.scoring.markers import EXPLICIT, clean, has_content, marked
+from pytest_nel.scoring.tokens import NotFormula
+from pytest_nel.scoring.tree import Tree
+from pytest_nel.scoring.unit import CURRENCIES, canonical_unit, glued_unit
+from pytest_nel.scoring.verdict import judged, unparsed
+
+_METHOD = "math_equal"
+_APPROXIMATELY = re.compile(r"\\(?:approx|simeq)(?![a-zA-Z])|≈")
+_LONGEST = 4000
+_UNIT_TEXT = re.compile(
+    r"(?:\\[,;:! ]|[~\s]){0,8}\\(?:text(?:rm|normal)?|mbox|mathrm|rm|hbox)\s?"
+    r"\{\s{0,4}(?P<words>[^{}\\]{1,60}?)\s{0,4}\}\s{0,4}(?P<power>\^\s?\{?[23]\}?)?$"
+)
+_UNIT_WORDS = re.compile(r"\s(?P<words>[A-Za-z]{1,20}(?:[ /][A-Za-z]{1,20}){0,3})$")
+_DEGREES = re.compile(r"\s{0,4}(?:\^\s?(?:\\circ|\{\s?\\circ\s?\})|°)$")
+_PERCENT = re.compile(r"\s{0,4}\\?%$")
+_ANGLE = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+_INLINE = re.compile(r"\$([^$]{1,1000})\$|\\\(([^\\]{0,2}.{0,1000}?)\\\)")
+
+
+class _Read(NamedTuple):
+    tree: Tree
+    unit: str
+
+
+def math_equal(sample: ScorerInput) -> VerifyResult:
+    r"""Compare the last ``\boxed{}``, else what the last marker announces, with the target.
+
+    Numbers and texts are compared as :func:`answer_line` does. Formulas that are not written
+    alike are parsed and compared by sympy in a worker process with limits on time and memory; no
+    text is evaluated. An answer whose equality cannot be decided within the limits is wrong, with
+    ``scoring_details["rule"] == "undecided"``.
+
+    Raises:
+        ScorerError: The target is blank or cannot be evaluated, or no worker could be run.
+        ConfigError: sympy is not installed.
+    """
+    require("sympy", extra="math", scorer=_METHOD)
+    target = _target(sample.target)
+    if not sample.response.strip():
+        return unparsed(_METHOD, "empty response")
+    line, rule = _final(sample.response)
+    if len(line) > _LONGEST:
+        return unparsed(_METHOD, f"longer than an answer is: {len(line)} characters", rule=rule)
+    if not has_content(unassigned(clean(line))[1]):
+        return unparsed(_METHOD, "no answer", rule=rule)
+    return _judge(line, target, rule)
+
+
+def _judge(line: str, target: str, rule: str) -> VerifyResult:
+    answer = unassigned(clean(line))[1]
+    plain = compare(line, target)
+    readings = [line, *shorter(line)]
+    if any(compare(reading, target).equal for reading in readings):
+        return judged(_METHOD, answer, correct=True, rule=rule)
+    if plain.left is not None and plain.right is not None:  # two numbers
+        return judged(_METHOD, answer, correct=False, rule=rule, hint=hint_of(plain))
+    equal, reason = _decide(readings, target)
+    if equal is None:
+        _check(target)
+        hint = f"whether it equals the target could not be decided: {reason}"
+        return judged(_METHOD, answer, correct=False, rule="undecided", hint=hint)
+    return judged(_METHOD, answer, correct=equal, rule=rule)
+
+
+def _target(target: object) -> str:
+    text = str(target)
+    boxes = [mark.payload for mark in marked(text) if mark.rule == "boxed"]
+    text = boxes[-1] if boxes else text
+    if not has_content(text):
+        msg = f"{_METHOD}: wants a target, got {target!r}: check target_field"
+        raise ScorerError(msg)
+    return text
+
+
+def _final(response: str) -> tuple[str, str]:
+    """The last box, unless an explicit marker behind it announces a value; else as answer_line."""
+    marks = [mark for mark in marked(response) if counts(mark)]
+    boxes = [at for at, mark in enumerate(marks) if mark.rule == "boxed"]
+    if not boxes:
+        return _in_last_line(*announced(response))
+    later = [m for m in marks[boxes[-1] + 1 :] if m.rule in EXPLICIT and is_value(m.payload)]
+    mark = later[-1] if later else marks[boxes[-1]]
+    return mark.payload, mark.rule
+
+
+def _in_last_line(line: str, rule: str) -> tuple[str, str]:
+    """A last line in words that holds one formula is about that formula."""
+    if rule == "last_line" and len(line) <= _LONGEST and _read(line) is None:
+        formulas = [first or second for first, second in _INLINE.findall(line)]
+        if len(formulas) == 1:
+            return formulas[0], "last_formula"
+    return line, rule
+
+
+def _decide(readings: list[str], target: str) -> tuple[bool | None, str]:
+    """Whether a reading equals the target; None, with the reason, when that is undecided."""
+    golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
+    answers = [read for text in _versions(readings) if (read := _read(text)) is not None]
+    reason = ""
+    for answer, gold in itertools.product(answers, golds):
+        if answer.unit and gold.unit and answer.unit != gold.unit:
+            continue
+        try:
+            equal = ask("algebra:equal", answer.tree, gold.tree)
+        except (OutOfBounds, TaskFailed) as error:  # sympy's, on this answer
+            reason = str(error)
+        else:
+            if equal:
+                return True, ""
+            reason = "too large, or of no value" if equal is None else reason
+    return (None, reason) if reason else (False, "")  # also where one side is words
+
+
+def _versions(texts: list[str]) -> list[str]:
+    """Each text; of ``a ≈ b`` both sides instead."""
+    parts = [part for text in texts for part in _APPROXIMATELY.split(text)]
+    return list(dict.fromkeys(part for part in parts if has_content(part)))
+
+
+def _check(target: str) -> None:
+    """Make sure that it was not the target that could not be compared.
+
+    Raises:
+        ScorerError: It was.
+    """
+    golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
+    try:
+        fine = all(ask("algebra:evaluates", gold.tree) for gold in golds)
+    except (OutOfBounds, TaskFailed):
+        fine = False
+    if not fine:
+        msg = f"{_METHOD}: the target {target[:80]!r} cannot be evaluated"
+        raise ScorerError(msg)
+
+
+def _read(text: str) -> _Read | None:
+    """The text as a tree and a unit; None when it is no formula."""
+    body = clean(text)
+    unit = ""
+    if not _ANGLE.search(body):
+        body, unit = _without_unit(body)
+    name, value = unassigned(body)
+    try:
+        return _Read(parse(clean(value) if "(" in name else body), unit)  # f(x) = … is no product
+    except NotFormula:
+        return None
+
+
+def _without_unit(body: str) -> tuple[str, str]:
+    if _PERCENT.search(body):
+        return _PERCENT.sub("", body), "%"
+    if _DEGREES.search(body):
+        return _DEGREES.sub("", body), "degree"
+    match = _UNIT_TEXT.search(body)
+    words = match or _UNIT_WORDS.search(body)
+    if words is None or not body[: words.start()].strip():
+        return _without_currency(body)
+    name = words["words"] + ("^" + words["power"].strip("^ {}") if match and match["power"] else "")
+    unit = canonical_unit(name, glued=False)
+    if unit is None or (match is None and len(words["words"]) < 4 and not glued_unit(name, 0)):
+        return _without_currency(body)
+    return body[: words.start()], unit
+
+
+def _without_currency(body: str) -> tuple[str, str]:
+    bare = body.removeprefix("\\")
+    return (bare[1:], CURRENCIES[bare[0]]) if bare[:1] in CURRENCIES else (body, "")
