@@ -22,6 +22,7 @@ interval holds every ``m`` that is not rejected.
 """
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ class Scale(NamedTuple):
         if not 0.0 < confidence < 1.0:
             msg = f"confidence must be between 0 and 1, got {confidence}"
             raise ValueError(msg)
-        from scipy.special import ndtri, stdtrit  # heavy
-
         upper = (1.0 + confidence) / 2.0
         if math.isinf(self.degrees):
-            return float(ndtri(upper)) ** 2
+            return NormalDist().inv_cdf(upper) ** 2
+        from scipy.special import stdtrit  # heavy, and Wilson's interval needs none
+
         return float(stdtrit(self.degrees, upper)) ** 2
 
     def upper_tail(self, statistic: float) -> float:

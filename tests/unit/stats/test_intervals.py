@@ -128,7 +128,7 @@ def test_repeats_that_differ_tell_more_than_single_answers() -> None:
 def test_from_100_problems_on_single_answers_have_wilsons_interval() -> None:
     _, interval = interval_of_sums([(1, 1)] * 81 + [(0, 1)] * 182, binary=True)
 
-    assert found(interval)[:2] == pytest.approx(found(wilson(81, 263))[:2])
+    assert interval == found(wilson(81, 263))
 
 
 def test_of_many_problems_with_much_spread_it_is_the_central_limit_theorems() -> None:
@@ -176,7 +176,7 @@ def test_problems_of_one_cluster_that_agree_tell_less() -> None:
 def test_clusters_of_one_problem_are_no_clusters(clusters: list[object]) -> None:
     rewards = [[0.1], [0.9], [0.5], [0.3], [0.4], [0.7]]
 
-    assert mean_interval(rewards, clusters=list(clusters)) == mean_interval(rewards)  # type: ignore[arg-type]  # object is hashable here
+    assert mean_interval(rewards, clusters=list(clusters)) == mean_interval(rewards)
 
 
 def test_a_problem_without_rewards_takes_its_cluster_along() -> None:
