@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+_NOISE = 1e-12  # a sum of squares that is 0 but for rounding
 _FEWEST = 5  # clusters; with fewer, docs/explanation/statistics.md promises nothing
 
 
@@ -28,24 +29,49 @@ class Clusters(NamedTuple):
         """Whether there are clusters enough to say how much they differ."""
         return len(self.sizes) >= _FEWEST
 
-    def units(self, distances: "npt.NDArray[np.float64]") -> Units:
-        """One unit a cluster, in an order that the order of rows does not change."""
+    def units(self, distances: "npt.NDArray[np.float64]", alike: float = 1.0) -> Units:
+        """One unit a cluster, in an order that the order of rows does not change.
+
+        Args:
+            distances: Of each problem from the end of the range.
+            alike: Correlation within a cluster, should one be at the end of the range unseen.
+        """
         import numpy as np  # noqa: PLC0415 - heavy
 
         order = np.lexsort((distances, self.codes))
         sums = np.bincount(self.codes[order], weights=distances[order]).astype(float)
         rank = np.lexsort((self.sizes, sums))
-        return Units(sums[rank], self.sizes[rank], np.ones(len(rank)))
+        sizes = self.sizes[rank]
+        usual = float((sizes * sizes).sum() / sizes.sum())  # of the cluster of a problem
+        return Units(sums[rank], sizes, np.ones(len(rank)), 1.0 + (usual - 1.0) * alike)
 
-    def scale(self) -> Scale:
+    def scale(self, alike: float = 1.0) -> Scale:
         """Student's t with degrees of freedom that count what unequal sizes cost.
 
-        They depend on the sizes only. How alike the problems of a cluster are is not estimated:
-        the less favourable of the two extremes is taken.
+        They depend on the sizes only, and on how alike problems of a cluster may be at most.
         """
-        return scale_of(
-            len(self.sizes), min(satterthwaite(self.sizes, alike=alike) for alike in (False, True))
-        )
+        fewest = min(satterthwaite(self.sizes, alike=share) for share in (0.0, alike))
+        return scale_of(len(self.sizes), fewest)
+
+    def alike(self, values: "npt.NDArray[np.float64]") -> float:
+        """How alike the values within a cluster may be: a 95 % upper limit of their correlation.
+
+        The intraclass correlation of a one-way analysis of variance and its limit by the F
+        distribution (Searle 1971; Donner 1986 for unequal sizes). 1 where the values say nothing:
+        all the same, or no cluster of two.
+        """
+        import numpy as np  # noqa: PLC0415 - heavy
+        from scipy.special import fdtri  # heavy
+
+        size, groups = float(self.sizes.sum()), len(self.sizes)
+        means = np.bincount(self.codes, weights=values) / self.sizes
+        inside = float(((values - means[self.codes]) ** 2).sum())
+        if groups < 2 or size <= groups or inside <= _NOISE:
+            return 1.0
+        between = float((self.sizes * (means - values.mean()) ** 2).sum()) / (groups - 1)
+        ratio = between / (inside / (size - groups)) / float(fdtri(groups - 1, size - groups, 0.05))
+        usual = (size - float((self.sizes**2).sum()) / size) / (groups - 1)
+        return min(1.0, max(0.0, (ratio - 1.0) / (ratio + usual - 1.0)))
 
 
 def clusters_of(names: Sequence[Hashable], problems: int) -> Clusters | None:
@@ -69,7 +95,7 @@ def clusters_of(names: Sequence[Hashable], problems: int) -> Clusters | None:
     return Clusters(codes, np.bincount(codes).astype(float))
 
 
-def satterthwaite(sizes: "npt.NDArray[np.float64]", *, alike: bool) -> float:
+def satterthwaite(sizes: "npt.NDArray[np.float64]", *, alike: float) -> float:
     """Degrees of freedom of the cluster-robust variance of a mean.
 
     Bell & McCaffrey 2002, as Imbens & Kolesár 2016 recommend: those of the CR2 estimator under a
@@ -77,10 +103,10 @@ def satterthwaite(sizes: "npt.NDArray[np.float64]", *, alike: bool) -> float:
 
     Args:
         sizes: Problems in each cluster; at least two clusters.
-        alike: The model: all problems of a cluster turn out the same, else all are independent.
+        alike: The model's correlation of the problems of a cluster; 0: they are independent.
     """
     share = sizes / sizes.sum()
-    variance = sizes * sizes if alike else sizes
+    variance = sizes * (1.0 + (sizes - 1.0) * alike)
     total = variance.sum()
     weight = 1.0 / (1.0 - share)  # CR2's correction of each cluster's squared residual
     cross = share * (total * share - 2.0 * variance)  # what the common mean does to a residual

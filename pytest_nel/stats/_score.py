@@ -41,11 +41,13 @@ class Units(NamedTuple):
         sums: Sum of distances, at least 0; one number a unit (or a group of equal units).
         sizes: Values in each unit.
         counts: How many units are like this one.
+        unseen: Values that a unit at the end of the range, which was not seen, counts for.
     """
 
     sums: "npt.NDArray[np.float64]"
     sizes: "npt.NDArray[np.float64]"
     counts: "npt.NDArray[np.float64]"
+    unseen: float = 1.0
 
 
 class Scale(NamedTuple):
@@ -69,7 +71,7 @@ class Scale(NamedTuple):
         upper = (1.0 + confidence) / 2.0
         if math.isinf(self.degrees):
             return NormalDist().inv_cdf(upper) ** 2
-        from scipy.special import stdtrit  # heavy, and many problems need none
+        from scipy.special import stdtrit  # heavy, and Wilson's interval needs none
 
         return float(stdtrit(self.degrees, upper)) ** 2
 
@@ -115,15 +117,14 @@ def lower_bound(units: Units, quantile: float) -> float:
     """
     from scipy.optimize import brentq  # heavy
 
-    sums, sizes, counts = units
+    sums, sizes, counts, unseen = units
     size, total = _total(counts, sizes), _total(counts, sums)
     number = float(counts.sum())
     mean = total / size
     if mean <= 0.0:
         return 0.0
     # Where the end of the range takes a share, λ is 1 / distance, and the bound has this form.
-    typical = _total(counts, sizes * sizes) / size
-    highest = total / (size + quantile * typical)
+    highest = total / (size + quantile * unseen)
 
     def excess(bound: float) -> float:
         """Positive where ``bound`` is rejected: λ is then greater than what T² = q allows."""
@@ -146,7 +147,7 @@ def squared_statistic(units: Units, mean_distance: float) -> float:
     """
     from scipy.optimize import brentq  # heavy
 
-    sums, sizes, counts = units
+    sums, sizes, counts, unseen = units
     size, number = _total(counts, sizes), float(counts.sum())
     above = _total(counts, sums) / size - mean_distance
     if above <= 0.0:
@@ -154,8 +155,7 @@ def squared_statistic(units: Units, mean_distance: float) -> float:
     if mean_distance <= 0.0:
         return math.inf
     x = (sums - sizes * mean_distance) * (number / size)
-    typical = _total(counts, sizes * sizes) / size * (number / size)
-    most = 1.0 / (mean_distance * typical)
+    most = size / (mean_distance * unseen * number)
     least = float(x.min())
     if least < 0.0:
         most = min(most, (1.0 - 1e-15) / -least)

@@ -120,10 +120,13 @@ class _Pairs(NamedTuple):
     span: float
     binary: bool
     clusters: Clusters | None
+    alike: float
 
     @property
     def scale(self) -> Scale:
-        return scale_of(len(self.deltas)) if self.clusters is None else self.clusters.scale()
+        if self.clusters is None:
+            return scale_of(len(self.deltas))
+        return self.clusters.scale(self.alike)
 
     @property
     def reliable(self) -> bool:
@@ -143,7 +146,7 @@ class _Pairs(NamedTuple):
     def _units(self, distances: "npt.NDArray[np.float64]") -> Units:
         if self.clusters is None:
             return units_of(distances, self.span)
-        return self.clusters.units(distances.clip(min=0.0))
+        return self.clusters.units(distances.clip(min=0.0), self.alike)
 
 
 def _paired(
@@ -165,4 +168,7 @@ def _paired(
     inside = least >= -_NOISE and most <= 1.0 + _NOISE
     span = 1.0 if inside else float(most - least)
     binary = bool(((before == 0) | (before == 1)).all() and ((after == 0) | (after == 1)).all())
-    return _Pairs(after - before, span or 1.0, binary, grouping)
+    # Twice, because changes may be more alike than answers. Of the baseline alone: were it of the
+    # candidate too, a better candidate might have a lower bound.
+    alike = 1.0 if grouping is None else min(1.0, 2.0 * grouping.alike(before))
+    return _Pairs(after - before, span or 1.0, binary, grouping, alike)
