@@ -64,6 +64,44 @@ class Generation(Model):
         return self.model_dump(exclude_none=True)
 
 
+def _a_label(value: str) -> str:
+    if not value.strip() or value != value.strip() or not value.isprintable():
+        msg = "expected text without space around it or line breaks"
+        raise ValueError(msg)
+    return value
+
+
+class MetricConfig(Model):
+    """One entry of ``scoring.metrics``: a scorer that judges beside the benchmark's own.
+
+    Attributes:
+        name: What its rewards are called in results.
+        type: ``scorer``, the only one so far.
+        scorer: The scorer's name; null means that ``name`` is it.
+        config: The scorer's settings, its ``sample.config``; null means those of the benchmark.
+    """
+
+    name: Annotated[str, AfterValidator(_a_label)]
+    type: Literal["scorer"]
+    scorer: str | None = None
+    config: dict[str, Any] | None = None
+
+    @property
+    def uses(self) -> str:
+        """The name of the scorer."""
+        return self.name if self.scorer is None else self.scorer
+
+
+class ScoringConfig(Model):
+    """How answers are judged beside the benchmark's own scorer.
+
+    Attributes:
+        metrics: Further scorers; their names are unique.
+    """
+
+    metrics: list[MetricConfig] = Field(default_factory=list)
+
+
 class BenchmarkConfig(Model):
     """One entry of ``benchmarks``.
 
@@ -82,6 +120,7 @@ class BenchmarkConfig(Model):
         max_unscored: How many attempts may lack a score before the run counts as incomplete.
         strict: Wrong and unparsed answers fail their item.
         params: Keyword arguments for the environment.
+        scoring: Further scorers.
     """
 
     name: str
@@ -96,6 +135,7 @@ class BenchmarkConfig(Model):
     max_unscored: Annotated[int, Field(ge=0)] = 0
     strict: bool = False
     params: dict[str, Any] = Field(default_factory=dict)
+    scoring: ScoringConfig = ScoringConfig()
 
 
 class OutputConfig(Model):
