@@ -86,7 +86,7 @@ def test_trailing_zeros_taken_off_the_response_are_found() -> None:
 
     assert "test_selftest.py:" in said
     assert "benchmark 'mgsm': self-test of the scorer" in said
-    assert "mgsm row 1 (id " in said
+    assert "mgsm rows[1] (id " in said
     assert "the gold answer '60' gets 0 and must get 1; the scorer read '6' out of it" in said
     assert "'Answer: 60'" in said
     assert "gold=" in said
