@@ -28,9 +28,9 @@ def complaint(*lines: str) -> str:
 
 
 def test_a_metric_is_a_scorer_by_its_name() -> None:
-    (metric,) = parse("metrics: [{name: numeric_match, type: scorer}]").config.benchmarks[
-        0
-    ].scoring.metrics
+    (metric,) = (
+        parse("metrics: [{name: numeric_match, type: scorer}]").config.benchmarks[0].scoring.metrics
+    )
 
     assert (metric.name, metric.uses, metric.config) == ("numeric_match", "numeric_match", None)
 

@@ -149,7 +149,7 @@ async def test_beside_an_async_scorer_plain_ones_run_in_a_thread_and_async_ones_
 
     async def own(sample: ScorerInput) -> bool:
         await asyncio.sleep(0)
-        return sample.response == sample.target
+        return bool(sample.response == sample.target)
 
     async def half(sample: ScorerInput) -> float:
         await asyncio.sleep(0)
@@ -172,7 +172,7 @@ async def test_beside_an_async_scorer_plain_ones_run_in_a_thread_and_async_ones_
 async def test_an_async_scorer_that_hangs_is_missing(tmp_path: Path) -> None:
     async def own(sample: ScorerInput) -> bool:
         await asyncio.sleep(0)
-        return sample.response == sample.target
+        return bool(sample.response == sample.target)
 
     async def hangs(sample: ScorerInput) -> bool:
         await asyncio.sleep(60)
@@ -254,7 +254,8 @@ def test_a_name_that_the_benchmark_uses_is_taken() -> None:
 
 
 def _plan(benchmark: Benchmark, **scoring: Any) -> Any:
-    config = BenchmarkConfig(name="sums", solver=PluginSpec(type="x"), scoring=scoring)
+    given = {"name": "sums", "solver": PluginSpec(type="x"), "scoring": scoring}
+    config = BenchmarkConfig.model_validate(given)
     return make_plan(config, BenchmarkEnvironment(benchmark), 4)
 
 

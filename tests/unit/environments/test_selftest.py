@@ -65,7 +65,7 @@ def test_a_usual_form_of_the_answer_is_enough() -> None:
 def test_each_usual_form_is_tried(prefix: str) -> None:
     def only(sample: ScorerInput) -> bool:
         answer = sample.response.removeprefix(prefix).rstrip(".")
-        return answer != sample.response and answer == sample.target
+        return bool(answer != sample.response and answer == sample.target)
 
     assert tried(only).status == "passed"
 
@@ -162,6 +162,13 @@ def test_a_template_may_name_fields_of_the_row() -> None:
     assert tried(in_words, data, gold="{style} {target}").status == "passed"
 
 
+def test_a_template_of_a_field_that_is_not_there_is_refused() -> None:
+    said = refusal(same, gold="{anser}")
+
+    assert "gold: " in said
+    assert "no field 'anser'" in said
+
+
 def test_with_a_form_of_the_author_no_other_is_tried() -> None:
     said = refusal(same, gold="I would say {target}")
 
@@ -204,7 +211,7 @@ def test_a_form_that_can_be_none_is_refused_where_it_stands(gold: Any) -> None:
 
 def test_a_list_of_accepted_answers_is_tried_by_its_first() -> None:
     def any_of(sample: ScorerInput) -> bool:
-        return sample.response in json.loads(sample.target)
+        return bool(sample.response in json.loads(sample.target))
 
     assert tried(any_of, rows(["eighteen", "18"], ["2"])).status == "passed"
 
@@ -230,7 +237,7 @@ def test_an_async_scorer_is_left_alone_unless_its_author_says_what_is_right() ->
     async def judge(sample: ScorerInput) -> bool:
         calls.append(sample.response)
         await asyncio.sleep(0)
-        return sample.response == sample.target
+        return bool(sample.response == sample.target)
 
     assert tried(judge).status.startswith("not possible: the scorer is async")
     assert calls == []
