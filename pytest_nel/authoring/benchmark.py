@@ -25,6 +25,8 @@ DatasetSpec: TypeAlias = str | Path | Sequence[Mapping[str, Any]] | Callable[...
 PrepareRow: TypeAlias = Callable[..., Row]
 SeedFunction: TypeAlias = Callable[[Row, int], SeedResult]
 
+Gold: TypeAlias = Callable[[ScorerInput], str | None]
+
 _ENDPOINT_TYPES: frozenset[str] = frozenset({"chat", "completions"})
 _ScorerT = TypeVar("_ScorerT", bound=Callable[..., Any])
 _EnvironmentT = TypeVar("_EnvironmentT", bound=type[EvalEnvironment])
@@ -50,7 +52,13 @@ class Benchmark:
         prepare_row: Changes a row before anything is made of it.
         seed_fn: Builds the whole problem, in place of ``prompt`` and ``target_field``.
         pass_at: The reward from which an attempt counts as correct.
+        min_score: What the score must reach, where suite and command line do not say.
         id_field: The field that names a problem; None means ``id`` where every row has one.
+        scorers: Further scorers by name; each judges every answer, beside ``scorer``.
+        gold: A right answer as a model would write it, for the self-test: a template such as
+            ``"Answer: {target}"``, or a function of a :class:`ScorerInput` without a response
+            (None from it: this row has none). Without it the gold answer is tried alone and in
+            the usual forms.
         scorer: Judges an answer; None means equality without regard to case and outer space.
         file: Where the benchmark is written.
         line: As above.
@@ -68,7 +76,10 @@ class Benchmark:
     prepare_row: PrepareRow | None = None
     seed_fn: SeedFunction | None = None
     pass_at: float = 1.0
+    min_score: float | None = None
     id_field: str | None = None
+    scorers: Mapping[str, Scorer] = field(default_factory=dict)
+    gold: str | Gold | None = None
     scorer: Scorer | None = None
     file: str = ""
     line: int = 0
@@ -109,7 +120,10 @@ def benchmark(  # noqa: PLR0913, PLR0917  # the public signature: one argument e
     seed_fn: SeedFunction | None = None,
     *,
     pass_at: float = 1.0,
+    min_score: float | None = None,
     id_field: str | None = None,
+    scorers: Mapping[str, Scorer] | None = None,
+    gold: str | Gold | None = None,
     **more: Any,
 ) -> Callable[[Scorer], Benchmark]:
     """Make a :class:`Benchmark` of the scorer below; the arguments are its attributes.
@@ -134,7 +148,10 @@ def benchmark(  # noqa: PLR0913, PLR0917  # the public signature: one argument e
         prepare_row=prepare_row,
         seed_fn=seed_fn,
         pass_at=pass_at,
+        min_score=min_score,
         id_field=id_field,
+        scorers={} if scorers is None else scorers,
+        gold=gold,
         file=file,
         line=line,
     )
@@ -235,7 +252,8 @@ def _argument_names() -> list[str]:
 
 def _problem(made: Benchmark) -> str | None:
     """What is wrong with a benchmark, or None."""
-    for check in (_wrong_type, _wrong_value, _wrong_functions, _wrong_requirements):
+    functions = (_wrong_functions, _wrong_scorers, _wrong_gold)
+    for check in (_wrong_type, _wrong_value, *functions, _wrong_requirements):
         problem = check(made)
         if problem:
             return problem
@@ -252,7 +270,9 @@ def _wrong_type(made: Benchmark) -> str | None:
         ("extra", (Mapping,), "a mapping"),
         ("requirements", (list, tuple), "a list of requirements as pip takes them"),
         ("pass_at", (int, float), "a number"),
+        ("min_score", (int, float, type(None)), "a score from 0 to 1 or None"),
         ("id_field", (str, type(None)), "the name of a field or None"),
+        ("scorers", (Mapping,), "a mapping from name to scorer"),
     )
     for name, types, words in wanted:
         value = getattr(made, name)
@@ -271,9 +291,8 @@ def _wrong_type(made: Benchmark) -> str | None:
 
 
 def _wrong_value(made: Benchmark) -> str | None:
-    plain_name = made.name.strip() == made.name != "" and made.name.isprintable()
     checks = (
-        (not plain_name, "name: expected text without space around it or line breaks"),
+        (not _is_label(made.name), "name: expected text without space around it or line breaks"),
         (
             made.endpoint_type not in _ENDPOINT_TYPES,
             f"endpoint_type: expected 'chat' or 'completions', got {made.endpoint_type!r}",
@@ -281,6 +300,10 @@ def _wrong_value(made: Benchmark) -> str | None:
         (
             not 0 < made.pass_at <= 1,
             f"pass_at: expected a reward above 0 and at most 1, got {made.pass_at!r}",
+        ),
+        (
+            made.min_score is not None and not 0 <= made.min_score <= 1,
+            f"min_score: expected a score from 0 to 1 or None, got {made.min_score!r}",
         ),
         (
             made.seed_fn is None and not str(made.prompt).strip(),
@@ -298,6 +321,10 @@ def _wrong_value(made: Benchmark) -> str | None:
     return next((message for wrong, message in checks if wrong), None)
 
 
+def _is_label(name: object) -> bool:
+    return isinstance(name, str) and name.strip() == name != "" and name.isprintable()
+
+
 def _wrong_functions(made: Benchmark) -> str | None:
     shapes = (
         ("prepare_row", made.prepare_row, 3, "(row, idx, rng)"),
@@ -313,6 +340,32 @@ def _wrong_functions(made: Benchmark) -> str | None:
     if callable(made.dataset) and is_async(made.dataset):
         return "dataset: expected a plain function, got an async one"
     return None if made.scorer is None else _scorer_problem(made.scorer)
+
+
+def _wrong_scorers(made: Benchmark) -> str | None:
+    on_the_loop = made.scorer is not None and is_async(made.scorer)
+    for name, function in made.scorers.items():
+        if not _is_label(name):
+            return f"scorers: expected names without space around them, got {name!r}"
+        if problem := _scorer_problem(function):
+            return f"scorers[{name!r}]: {problem}"
+        if is_async(function) and not on_the_loop:
+            return (
+                f"scorers[{name!r}]: async, but the benchmark's own scorer is plain, so nothing "
+                "awaits it: make both async, or neither"
+            )
+    return None
+
+
+def _wrong_gold(made: Benchmark) -> str | None:
+    if made.gold is None or (isinstance(made.gold, str) and made.gold.strip()):
+        return None
+    if not callable(made.gold) or not takes(made.gold, 1) or is_async(made.gold):
+        return (
+            "gold: expected a template such as 'Answer: {target}', or a plain function of one "
+            f"ScorerInput that returns text, got {made.gold!r}"
+        )
+    return None
 
 
 def _scorer_problem(function: object) -> str | None:
@@ -342,36 +395,3 @@ def _wrong_requirements(made: Benchmark) -> str | None:
         except (InvalidRequirement, TypeError) as error:
             return f"requirements: {text!r} is no requirement that pip takes: {error}"
     return None
-
-
-def check_requirements(made: Benchmark) -> None:
-    """Refuse a benchmark whose packages are not installed here.
-
-    Raises:
-        ConfigError: Packages are missing or of another version; the message has the pip line.
-    """
-    if not made.requirements:
-        return
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # as above
-
-    from packaging.requirements import Requirement  # noqa: PLC0415  # as above
-
-    missing: list[str] = []
-    for text in made.requirements:
-        wanted = Requirement(text)
-        if wanted.marker is not None and not wanted.marker.evaluate():
-            continue
-        try:
-            installed = version(wanted.name)
-        except PackageNotFoundError:
-            missing.append(text)
-            continue
-        if not wanted.specifier.contains(installed, prereleases=True):
-            missing.append(text)
-    if missing:
-        quoted = " ".join(f"'{text}'" for text in missing)
-        msg = (
-            f"{made.file}:{made.line}: benchmark {made.name!r} needs {', '.join(missing)}, "
-            f"not installed here: pip install {quoted}"
-        )
-        raise ConfigError(msg)

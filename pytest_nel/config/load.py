@@ -1,6 +1,7 @@
 """The one door: a suite file, or its text, becomes a :class:`Suite`; everything wrong at once."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -10,7 +11,13 @@ from pydantic import BaseModel, ValidationError
 from pytest_nel.config._document import Document, read_document
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
 from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
-from pytest_nel.config.schema import BenchmarkConfig, OutputConfig, RunConfig
+from pytest_nel.config.schema import (
+    BenchmarkConfig,
+    MetricConfig,
+    OutputConfig,
+    RunConfig,
+    ScoringConfig,
+)
 from pytest_nel.core.errors import ConfigError
 
 _RESERVED = {"", "default", "none"}
@@ -26,13 +33,18 @@ _LATER: Mapping[type[BaseModel], frozenset[str]] = {
             "instruction_template",
             "playbook",
             "sandbox",
-            "scoring",
             "skip_failed",
             "verifier",
         }
     ),
     OutputConfig: frozenset({"export", "export_config", "report", "trajectories"}),
+    ScoringConfig: frozenset({"include_defaults", "primary"}),
+    MetricConfig: frozenset(),
 }
+_LATER_METRICS = (
+    *("custom", "ensemble_judge", "judge", "pairwise_judge"),
+    *("reward_model", "sandbox"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +63,33 @@ class Suite:
     source: str
 
 
-def load_suite(path: str | FilePath, env: Mapping[str, str] | None = None) -> Suite:
+def load_suite(
+    path: str | FilePath,
+    env: Mapping[str, str] | None = None,
+    *,
+    scorers: Collection[str] | None = None,
+) -> Suite:
     """Read and validate a suite file.
 
     Args:
         path: The YAML file, UTF-8 with or without a byte order mark.
         env: Variables for ``${NAME}``; None means those of the process.
+        scorers: Names that ``scoring.metrics`` may use; None leaves them unchecked.
 
     Raises:
         ConfigError: It cannot be read, or something is wrong: one line for each thing.
     """
     text = text_of(path, "suite")
-    return parse_suite(text, str(path), env)
+    return parse_suite(text, str(path), env, scorers=scorers)
 
 
-def parse_suite(text: str, where: str, env: Mapping[str, str] | None = None) -> Suite:
+def parse_suite(
+    text: str,
+    where: str,
+    env: Mapping[str, str] | None = None,
+    *,
+    scorers: Collection[str] | None = None,
+) -> Suite:
     """Validate the text of a suite; ``where`` is the name that messages give to it.
 
     Raises:
@@ -74,11 +98,14 @@ def parse_suite(text: str, where: str, env: Mapping[str, str] | None = None) -> 
     document = read_document(text)
     refuse(document.problems, document, where)
     if not isinstance(document.value, dict):
-        got = "nothing" if document.value is None else kind(document.value)
+        what = "nothing" if document.value is None else kind(document.value)
         line = document.line(())
-        msg = f"{where}:{line}: expected a mapping with services and benchmarks, got {got}"
+        msg = f"{where}:{line}: expected a mapping with services and benchmarks, got {what}"
         raise ConfigError(msg)
-    return _validated(document.value, document, where, env)
+    suite = _validated(document.value, document, where, env)
+    if scorers is not None:
+        refuse(_unknown_scorers(suite.config, scorers), document, where)
+    return suite
 
 
 def validate_suite(
@@ -112,6 +139,8 @@ def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
         for key in section:
             if key in _LATER[model]:
                 yield Problem((*path, key), "not supported yet; leave it out")
+        if model is MetricConfig:
+            yield from _metric_type(path, section.get("type"))
     services = raw.get("services")
     for name, service in services.items() if isinstance(services, dict) else ():
         if isinstance(service, dict) and service.get("protocol") == "responses":
@@ -119,6 +148,15 @@ def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
                 "protocol 'responses' is not supported yet: use chat_completions or completions"
             )
             yield Problem(("services", name, "protocol"), message)
+
+
+def _metric_type(path: Path, kind: object) -> Iterator[Problem]:
+    if kind in _LATER_METRICS:
+        message = f"metric type {kind!r} is not supported yet; 'scorer' is the only one"
+        yield Problem((*path, "type"), message)
+    elif isinstance(kind, str) and kind != "scorer":
+        known = ("scorer", *_LATER_METRICS)
+        yield Problem((*path, "type"), f"unknown metric type {kind!r}{suggestion(kind, known)}")
 
 
 def _sections(
@@ -130,8 +168,21 @@ def _sections(
     for index, entry in enumerate(benchmarks if isinstance(benchmarks, list) else ()):
         if isinstance(entry, dict):
             yield ("benchmarks", index), BenchmarkConfig, entry
+            yield from _scoring(("benchmarks", index, "scoring"), entry.get("scoring"))
     if isinstance(raw.get("output"), dict):
         yield ("output",), OutputConfig, raw["output"]
+
+
+def _scoring(
+    path: Path, section: object
+) -> Iterator[tuple[Path, type[BaseModel], Mapping[str, Any]]]:
+    if not isinstance(section, dict):
+        return
+    yield path, ScoringConfig, section
+    metrics = section.get("metrics")
+    for index, entry in enumerate(metrics if isinstance(metrics, list) else ()):
+        if isinstance(entry, dict):
+            yield (*path, "metrics", index), MetricConfig, entry
 
 
 def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
@@ -144,8 +195,10 @@ def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
 
 
 def _unknown_key(path: Path) -> str:
-    models: dict[str | int, type[BaseModel]] = {"benchmarks": BenchmarkConfig}
-    model = RunConfig if len(path) == 1 else models.get(path[0], OutputConfig)
+    in_benchmark: dict[int, type[BaseModel]] = {3: BenchmarkConfig, 4: ScoringConfig}
+    model: type[BaseModel] = RunConfig if len(path) == 1 else OutputConfig
+    if path[0] == "benchmarks":
+        model = in_benchmark.get(len(path), MetricConfig)
     return "unknown key" + suggestion(str(path[-1]), model.model_fields)
 
 
@@ -171,3 +224,27 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
         if service is not None and service not in config.services:
             message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
             yield Problem(("benchmarks", index, "solver", "service"), message)
+        yield from _same_names(index, benchmark.scoring.metrics)
+
+
+def _same_names(index: int, metrics: Iterable[MetricConfig]) -> Iterator[Problem]:
+    seen: Counter[str] = Counter()
+    for at, metric in enumerate(metrics):
+        seen[metric.name] += 1
+        if seen[metric.name] > 1:
+            path: Path = ("benchmarks", index, "scoring", "metrics", at, "name")
+            message = (
+                f"two metrics are called {metric.name!r}: give this one a name of its own, and "
+                "its scorer under `scorer`"
+            )
+            yield Problem(path, message)
+
+
+def _unknown_scorers(config: RunConfig, known: Collection[str]) -> Iterator[Problem]:
+    for index, benchmark in enumerate(config.benchmarks):
+        for at, metric in enumerate(benchmark.scoring.metrics):
+            if metric.uses not in known:
+                key = "name" if metric.scorer is None else "scorer"
+                message = f"no scorer is called {metric.uses!r}{suggestion(metric.uses, known)}"
+                path: Path = ("benchmarks", index, "scoring", "metrics", at, key)
+                yield Problem(path, message)

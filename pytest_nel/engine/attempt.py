@@ -29,6 +29,7 @@ from pytest_nel.core.types import (
     VerifyResult,
 )
 from pytest_nel.engine.cached import CachedAnswers
+from pytest_nel.engine.extra import judged_also, judged_also_here
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
@@ -121,7 +122,8 @@ class AttemptRunner:
                 return past.record(pending)
             pending = self._stored(pending)
         scored = without_scorer(pending, self.plan.environment.pass_at)
-        return self._keep(pending, scored or self._judge_now(pending))
+        scored = judged_also(self.plan, pending, scored or self._judge_now(pending))
+        return self._keep(pending, scored)
 
     def _past(self, key: AttemptKey) -> Past | None:
         if self.taken_over is not None and key in self.taken_over[0]:
@@ -152,11 +154,13 @@ class AttemptRunner:
     async def _judge_here(self, solved: Solved) -> Pending:
         """Judge what needs no scorer, or one that belongs on the loop."""
         scored = without_scorer(solved, self.plan.environment.pass_at)
-        if scored is None and self.plan.environment.judges_now:
+        needed = scored is None or (bool(self.plan.scorers) and scored.reward is not None)
+        if needed and self.plan.environment.judges_now:
             return solved
-        if scored is None:
+        if needed:
             self.journal.flush()  # the answer is safe while its judge takes time
-            scored = await self._verify(solved)
+        scored = scored or await self._verify(solved)
+        scored = await judged_also_here(self.plan, solved, scored)
         record = self._keep(solved, scored)
         if self.journal.syncs_each:
             await asyncio.to_thread(self.journal.sync)

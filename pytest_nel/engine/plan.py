@@ -1,6 +1,6 @@
 """What will be attempted: which problems, in which order, how often. Made once, before any call."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from pytest_nel.core.errors import DataError
 from pytest_nel.core.keys import problem_order, safe_name, shard_range
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import AttemptKey, JsonObject
+from pytest_nel.environments.scorers import ExtraScorer, extra_scorers
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class BenchmarkPlan:
         selected: Problems of all shards together.
         shard: (index, count) where this is one part of them.
         facts: Fingerprint parts known before the run.
+        scorers: Further scorers.
+        selftest: What became of the scorer's self-test; None where nobody asked for one. No part
+            of the fingerprint: it changes no score.
     """
 
     id: str
@@ -32,6 +36,8 @@ class BenchmarkPlan:
     selected: int
     shard: tuple[int, int] | None = None
     facts: JsonObject = field(default_factory=dict)
+    scorers: tuple[ExtraScorer, ...] = ()
+    selftest: str | None = None
 
     @property
     def repeats(self) -> int:
@@ -49,9 +55,17 @@ class BenchmarkPlan:
             for repeat in range(self.repeats):
                 yield AttemptKey(self.id, problem, repeat)
 
+    def judging(self) -> Mapping[str, Any]:
+        """What determines judgements beside the answer and the gold answer."""
+        own = self.environment.judging()
+        if not self.scorers:
+            return own
+        return {**own, "scorers": {each.name: each.judging() for each in self.scorers}}
+
     def as_json(self) -> JsonObject:
         """The object of plan.json: the same in every process that plans the same run."""
         settings: dict[str, Any] = self.config.model_dump(mode="json")
+        tested = {} if self.selftest is None else {"selftest": self.selftest}
         return {
             "benchmark": self.id,
             "environment": self.environment.name,
@@ -61,6 +75,7 @@ class BenchmarkPlan:
             "repeats": self.repeats,
             "config": settings,
             "fingerprint": self.facts,
+            **tested,
         }
 
 
@@ -83,6 +98,7 @@ def make_plan(
 
     Raises:
         DataError: There is no problem to attempt.
+        ConfigError: A further scorer is unknown, or its name is taken.
     """
     if size <= 0:
         msg = f"{environment.name or config.name}: the dataset has no rows: nothing to measure"
@@ -92,6 +108,10 @@ def make_plan(
     if shard is not None:
         start, end = shard_range(selected, *shard)
         problems = problems[start:end]
+    scorers = extra_scorers(environment, config.scoring.metrics)
+    known = dict(facts or {}) | {"dataset_size": size, "shuffle_seed": config.shuffle_seed}
+    if scorers:
+        known["scorers"] = {each.name: each.identity() for each in scorers}
     return BenchmarkPlan(
         id=_unique(environment.name or config.name, taken),
         config=config,
@@ -99,7 +119,8 @@ def make_plan(
         problems=problems,
         selected=selected,
         shard=shard,
-        facts=dict(facts or {}) | {"dataset_size": size, "shuffle_seed": config.shuffle_seed},
+        facts=known,
+        scorers=scorers,
     )
 
 

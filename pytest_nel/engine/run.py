@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ SETTINGS = (
     "timeout",
     "shuffle_seed",
     "max_system_retries",
+    "scoring",
 )
 
 
@@ -61,8 +62,8 @@ async def run_evaluation(
             not asked again.
         on_record: Called with each record, in the order of the plan, in another thread.
         settings: Fields of a suite's benchmark entry: repeats, max_problems, max_concurrent,
-            window, timeout, shuffle_seed, max_system_retries. The others say what becomes of
-            the result, and that is for the caller to say.
+            window, timeout, shuffle_seed, max_system_retries, scoring. The others say what
+            becomes of the result, and that is for the caller to say.
 
     Returns:
         The bundle, as written to ``eval-*.json``.
@@ -128,13 +129,10 @@ class _Run:
         engine = Engine(self.directory, parts, writing=Writing(turn=turn, meta=facts))
         try:
             size = engine.loop.call(environment.dataset_size())
-            identity = _identity(environment, solver)
-            facts_of = {
-                **environment.fingerprint(),
-                **fingerprint_of(identity.answering),
-                "judging": identity.judging,
-            }
-            plan = make_plan(config, environment, size, facts=facts_of)
+            plan = make_plan(config, environment, size, facts=dict(environment.fingerprint()))
+            identity = _identity(plan, solver)
+            who = {**fingerprint_of(identity.answering), "judging": identity.judging}
+            plan = replace(plan, facts={**plan.facts, **who})
             self._claim(engine, plan, identity, turn)
             stopped = self._take_all(engine, plan, solver, identity)
         finally:
@@ -189,8 +187,8 @@ class _Run:
         return derived.bundle
 
 
-def _identity(environment: EvalEnvironment, solver: Solver) -> Identity:
-    return Identity(answering(solver), environment.judging(), reads_row=reads_row(solver))
+def _identity(plan: BenchmarkPlan, solver: Solver) -> Identity:
+    return Identity(answering(solver), plan.judging(), reads_row=reads_row(solver))
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_nel.authoring import catalog
-from pytest_nel.authoring.benchmark import Benchmark, check_requirements, equals_target, is_async
+from pytest_nel.authoring.benchmark import Benchmark, equals_target, is_async
+from pytest_nel.authoring.requirements import check_requirements
 from pytest_nel.core.errors import ConfigError, NelError, ScorerError
 from pytest_nel.core.protocols import EvalEnvironment, Sandbox
 from pytest_nel.core.registry import unknown
@@ -21,6 +22,7 @@ from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments._problems import Problems
 from pytest_nel.scoring.result import to_verify_result
 
+OURS = "pytest_nel"  # the file of scorers that come with the package, in identities
 INDEX = "problem_idx"  # the key of a seed's metadata that leads back to its row
 
 
@@ -45,6 +47,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         self.checks_results = True
         self._file = Path(benchmark.file).name
         self._method = f"byob_{benchmark.name}"
+        self.min_score = benchmark.min_score
         self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
         folder = Path(benchmark.file).parent if base is None else base
         self._problems = Problems(benchmark, folder, limit)
@@ -112,7 +115,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         if not response.strip():
             return self._unparsed()
         idx = self._index(metadata)
-        sample = self._sample(response, expected, metadata, sandbox)
+        sample = self.sample(response, expected, metadata, sandbox)
         try:
             returned = await self.benchmark.scorer(sample)
         except Exception as error:  # as above
@@ -167,17 +170,25 @@ class BenchmarkEnvironment(EvalEnvironment):
         if not response.strip():
             return self._unparsed()
         idx = self._index(metadata)
-        sample = self._sample(response, expected, metadata, sandbox)
+        sample = self.sample(response, expected, metadata, sandbox)
         try:
             returned = (self.benchmark.scorer or equals_target)(sample)
         except Exception as error:  # the author's code: anything may come
             raise self._scorer_error(error, idx) from error
         return self._result(returned, idx, response)
 
-    def _sample(
-        self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Sandbox | None
+    def sample(
+        self,
+        response: str,
+        expected: str,
+        metadata: Mapping[str, Any],
+        sandbox: Sandbox | None = None,
     ) -> ScorerInput:
-        """The scorer sees the whole row, gold answer included; the solver did not."""
+        """What a scorer sees: the whole row, gold answer included; the solver did not.
+
+        Raises:
+            ScorerError: The metadata does not say of which row it is.
+        """
         row = self._problems.rows[self._index(metadata)]
         return ScorerInput(
             response=response,
@@ -198,7 +209,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         if inspect.iscoroutine(returned):
             returned.close()  # or Python warns that it was never awaited, far from here
         return to_verify_result(
-            returned, method=self._method, where=self._where(idx), response=response
+            returned, method=self._method, where=self.where(idx), response=response
         )
 
     def _unparsed(self) -> VerifyResult:
@@ -209,21 +220,26 @@ class BenchmarkEnvironment(EvalEnvironment):
         if isinstance(error, NelError):
             return error
         blamed = catalog.blame(error, self.benchmark.file)
-        return ScorerError(f"{self._where(idx)}: the scorer failed: {blamed}")
+        return ScorerError(f"{self.where(idx)}: the scorer failed: {blamed}")
 
-    def _where(self, idx: int) -> str:
+    def where(self, idx: int) -> str:
+        """The place of a problem's row, for messages."""
         place = self._problems.dataset.where(idx)
         return f"{self._file}:{self.name} {place} (id {self.problem_id(idx)!r})"
 
 
 def scorer_identity(benchmark: Benchmark) -> str:
     """``file.py:function sha256:…`` of the scorer and of what it uses."""
-    function: Any = benchmark.scorer or equals_target
+    file = Path(benchmark.file).name if benchmark.scorer is not None else OURS
+    return function_identity(benchmark.scorer or equals_target, file)
+
+
+def function_identity(function: Any, file: str) -> str:
+    """The same of any scorer; Any: a function, a ``partial`` of one, or an object to call."""
     named = function
     while hasattr(named, "func"):  # functools.partial
         named = named.func
     target = named if inspect.isroutine(named) else type(named)
-    file = Path(benchmark.file).name if benchmark.scorer is not None else "pytest_nel"
     return f"{file}:{target.__qualname__} {source_digest(function)}"
 
 

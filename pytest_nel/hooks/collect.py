@@ -3,6 +3,7 @@
 import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from pytest_nel.config.schema import BenchmarkConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
-from pytest_nel.engine.plan import make_plan
+from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.environments import resolve
+from pytest_nel.environments.selftest import SKIPPED, selftest
 from pytest_nel.hooks.item import AttemptItem
 from pytest_nel.hooks.models import override, suite_for
 from pytest_nel.hooks.resume import QUICK_NODE
 from pytest_nel.hooks.state import ERROR_MARK, BenchmarkRun, Run, run_key
 from pytest_nel.records.plans import PLAN
+from pytest_nel.scoring.catalog import SCORERS
 
 
 class SuiteFile(pytest.File):
@@ -41,7 +44,7 @@ class SuiteFile(pytest.File):
             raise self.CollectError(msg) from None
 
     def _load(self, run: Run) -> Suite:
-        written = load_suite(self.path)
+        written = load_suite(self.path, scorers=SCORERS)
         if run.quick is not None:  # it is our own, and nothing else is collected
             return written
         if not self.session.isinitpath(self.path):
@@ -129,14 +132,19 @@ def items_of(
 ) -> list[AttemptItem]:
     """Plan one benchmark and make its items, in the plan's order."""
     run = node.config.stash[run_key]
-    plan = make_plan(
-        _held(run, environment, entry, label),
-        environment,
-        _size(environment),
-        taken=frozenset(run.benchmarks),
-        shard=run.shard,
-        facts=dict(environment.fingerprint()),
-    )
+    loop = LoopThread("nel-plan")
+    try:
+        plan = make_plan(
+            _held(run, environment, entry, label),
+            environment,
+            loop.call(environment.dataset_size()),
+            taken=frozenset(run.benchmarks),
+            shard=run.shard,
+            facts=dict(environment.fingerprint()),
+        )
+        plan = _tested(run, plan, loop)
+    finally:
+        loop.close()
     bench = BenchmarkRun(
         plan=plan,
         label=label or plan.id,
@@ -177,12 +185,14 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _size(environment: EvalEnvironment) -> int:
-    loop = LoopThread("nel-plan")
-    try:
-        return loop.call(environment.dataset_size())
-    finally:
-        loop.close()
+def _tested(run: Run, plan: BenchmarkPlan, loop: LoopThread) -> BenchmarkPlan:
+    """Try the scorer, in every process that plans: all of them must collect the same."""
+    if run.options.get("no-selftest"):
+        return replace(plan, selftest=SKIPPED)
+    tested = selftest(plan.environment, plan.problems, loop.call)
+    if tested.warning is not None:
+        run.note(tested.warning)
+    return replace(plan, selftest=tested.status)
 
 
 def _declare(run: Run, suite: Suite) -> None:

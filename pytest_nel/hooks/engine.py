@@ -29,7 +29,7 @@ from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.journal import SYNC_EVERY
 
 NOT_BEGUN = "nothing was measured"
-_AS_WRITTEN = ("name", "solver", "params")  # their values may come from the environment
+_AS_WRITTEN = ("name", "solver", "params", "scoring")  # their values may come from the environment
 _CARRIER = "nel_solver of a benchmark"
 
 
@@ -131,7 +131,7 @@ def _identity(run: Run, bench: BenchmarkRun, solver: Solver) -> Identity:
     configured = solver is run.solvers
     options = bench.plan.config.solver.model_dump() if configured else None
     looks = run.mode is not Mode.RESCORE and reads_row(None if configured else solver, options)
-    judging = bench.plan.environment.judging()
+    judging = bench.plan.judging()
     return Identity(_who(run, bench, solver), judging, reads_row=looks)
 
 

@@ -115,7 +115,7 @@ def _planned(run: Run, bench: BenchmarkRun) -> Planned:
         len(plan.problems),
         plan.facts["dataset_size"] if plan.shard is None else plan.selected,
         plan.repeats,
-        scorers=tuple(getattr(plan.config, "scorers", ()) or ()),
+        scorers=[each.name for each in plan.scorers],
         priced=service is not None and bool(service.options.get("prices")),
         categories=_categories(run, bench),
         ids=ids,

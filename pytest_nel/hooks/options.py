@@ -214,6 +214,12 @@ FLAGS = (
     Option("resume", _truth, "", "Go on in the run directory that is there: solve what is missing"),
     Option("rescore", _truth, "", "Judge stored answers again; no model is asked"),
     Option(
+        "no-selftest",
+        _truth,
+        "",
+        "Measure also where a scorer refuses the gold answers of its own benchmark",
+    ),
+    Option(
         "cache-share-repeats", _truth, "", "Repeats share a cached answer where temperature is 0"
     ),
 )

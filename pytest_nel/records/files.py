@@ -90,7 +90,7 @@ def result_row(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> JsonObje
         "problem_id": solved.get("problem_id", ""),
         "outcome": scored["outcome"],
         "reward": scored.get("reward"),
-        "scorer_rewards": {},
+        "scorer_rewards": scored.get("scorer_rewards") or {},
         "prompt": solved.get("prompt", ""),
         "model_response": solved.get("response", ""),
         "extracted_answer": scored.get("extracted"),

@@ -206,6 +206,7 @@ class Scored:
     Attributes:
         outcome: correct, wrong, unparsed or unscored.
         reward: In [0, 1]; None exactly when the attempt is unscored.
+        scorer_rewards: Of further scorers by name; None where one failed: missing, not 0.
         extracted: What the scorer took as the answer.
         details: scoring_details of the record.
         metadata: What the verifier adds to the record's metadata.
@@ -224,6 +225,7 @@ class Scored:
     error: str | None = None
     verify_ms: float = 0.0
     score_key: str = ""
+    scorer_rewards: Mapping[str, float | None] = field(default_factory=dict)
 
     def as_json(self, key: AttemptKey) -> JsonObject:
         """The journal's ``scored`` object."""
@@ -234,6 +236,7 @@ class Scored:
             "score_key": self.score_key or None,
             "outcome": self.outcome,
             "reward": self.reward,
+            "scorer_rewards": self.scorer_rewards,
             "extracted": self.extracted,
             "details": self.details,
             "metadata": self.metadata,
@@ -256,6 +259,7 @@ class Scored:
             error=row.get("error"),
             verify_ms=row.get("verify_ms", 0.0),
             score_key=row.get("score_key", ""),
+            scorer_rewards=row.get("scorer_rewards", {}),
         )
 
 

@@ -87,6 +87,7 @@ def deadly_solver(
 
 def deadly_scorer(nel: Nel, problems: int, *targets: str) -> None:
     """Write a benchmark whose scorer dies of answers to problems with these targets."""
+    nel.untested()
     bench = nel.bench(sums(problems))
     text = bench.read_text(encoding="utf-8")
     bench.write_text(text.replace(SCORER, DEADLY_SCORER.format(targets=targets)), encoding="utf-8")

@@ -132,6 +132,10 @@ class Nel:
         text = BENCH.format(rows=list(problems), name=name, more=f", {more}" if more else "")
         return self.write(file, text)
 
+    def untested(self) -> None:
+        """Let scorers pass that are wrong on purpose: none is tried on its gold answers."""
+        self.write("pytest.ini", "[pytest]\nnel_no_selftest = true\n")
+
     def write(self, file: str, text: str) -> Path:
         """Write a file below the folder."""
         path = self.folder / file

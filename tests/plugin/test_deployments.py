@@ -195,6 +195,7 @@ def test_kill_9_while_it_comes_up_leaves_no_process(served: Nel) -> None:
 
 
 def test_a_server_survives_the_worker_that_dies(served: Nel) -> None:
+    served.untested()
     bench = served.bench(sums(40))
     text = bench.read_text(encoding="utf-8").replace(
         '    if sample.response == "crash":',

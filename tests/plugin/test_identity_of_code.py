@@ -71,6 +71,7 @@ def test_comments_and_formatting_keep_judgements(nel: Nel, endpoint: RunningEndp
 def test_a_helper_in_a_folder_beside_judges_again(
     nel: Nel, endpoint: RunningEndpoint, helper: str
 ) -> None:
+    nel.untested()
     helped(nel, helper)
     judge = nel.write("lib/common/h.py", "def judge(sample):\n    return False\n")
     nel.env["PYTHONPATH"] = f"{nel.environ()['PYTHONPATH']}:{nel.folder / 'lib'}"

@@ -123,6 +123,7 @@ def test_a_reply_of_a_megabyte_is_an_excerpt_in_xml_and_on_the_terminal(
 
 
 def test_strange_values_of_a_scorer_cross_to_the_controller(nel: Nel) -> None:
+    nel.untested()
     nel.write(
         "bench_odd.py",
         '''"""Returns what only looks like plain types."""

@@ -20,6 +20,7 @@ def judging(file: Path, old: str, new: str) -> None:
 def test_scores_of_an_earlier_scorer_do_not_count(
     nel: Nel, endpoint: RunningEndpoint, how: list[str]
 ) -> None:
+    nel.untested()
     file = nel.bench(sums(10))
     first(nel)
     endpoint.reset()
@@ -74,6 +75,7 @@ def test_while_the_endpoint_is_dead_old_answers_stand_for_nothing(nel: Nel) -> N
 
 
 def test_an_interrupted_rescoring_shows_what_was_judged_and_no_more(nel: Nel) -> None:
+    nel.untested()
     file = nel.bench(sums(6))
     first(nel)
     judging(file, "return numeric_match(sample)", "return True")
@@ -162,6 +164,7 @@ def test_zero_and_zero_point_zero_are_one_temperature(nel: Nel, endpoint: Runnin
 def test_what_a_smaller_plan_left_out_is_no_part_of_a_larger_one(
     nel: Nel, judge: str, fewer: list[str], more: list[str]
 ) -> None:
+    nel.untested()
     file = nel.bench(rows("7", "7", "7", "7"))
     first(nel, "--nel-repeats", "2")
     judging(file, "return numeric_match(sample)", "return False")
@@ -254,6 +257,7 @@ def test_a_problem_that_cannot_be_made_keeps_no_run_from_going_on(
 def test_some_attempts_alone_are_not_judged_by_another_scorer(
     nel: Nel, endpoint: RunningEndpoint, how: list[str]
 ) -> None:
+    nel.untested()
     file = nel.bench(rows("1", "2", "7"))
     first(nel)
     before = outcomes(nel)

@@ -14,6 +14,7 @@ def rescored(nel: Nel, *args: str, code: int = 0) -> Ended:
 
 
 def test_rescoring_needs_no_model(nel: Nel, endpoint: RunningEndpoint, how: list[str]) -> None:
+    nel.untested()
     file = nel.bench(sums(12))
     first(nel, *how)
     before = bundle(nel)["fingerprint"]
@@ -30,6 +31,7 @@ def test_rescoring_needs_no_model(nel: Nel, endpoint: RunningEndpoint, how: list
 
 
 def test_a_run_that_was_rescored_goes_on_for_nothing(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.untested()
     file = nel.bench(sums(6))
     first(nel)
     file.write_text(file.read_text().replace("return numeric_match(sample)", "return 1"))

@@ -13,6 +13,7 @@ from tests.support.endpoint import RunningEndpoint, running_endpoint
 def test_another_scorer_judges_stored_answers(
     nel: Nel, endpoint: RunningEndpoint, how: list[str]
 ) -> None:
+    nel.untested()
     file = nel.bench(sums(12))
     first(nel, *how)
     before = set(outcomes(nel).values())
@@ -30,6 +31,7 @@ def test_another_scorer_judges_stored_answers(
 def test_a_helper_of_the_scorer_that_changed_judges_again(
     nel: Nel, endpoint: RunningEndpoint
 ) -> None:
+    nel.untested()
     file = nel.bench(sums(6))
     helper = nel.write("helper.py", "def judge(sample):\n    return False\n")
     text = file.read_text().replace("return numeric_match(sample)", "return judge(sample)")

@@ -148,6 +148,7 @@ def test_sigterm_to_one_worker_ends_the_run_in_order(nel: Nel, steady: RunningEn
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_the_run_at_once(nel: Nel, second: int) -> None:
+    nel.untested()
     nel.write(
         "bench_stuck.py",
         "import pathlib, time\n"

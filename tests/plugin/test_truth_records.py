@@ -55,7 +55,7 @@ def test_a_scorer_that_fails_leaves_every_attempt_recorded_and_unscored(
 ) -> None:
     with_body(bench(tmp_path, 3), body)
 
-    done = run(tmp_path, "bench_truth.py", *model(endpoint.url))
+    done = run(tmp_path, "bench_truth.py", "--nel-no-selftest", *model(endpoint.url))
 
     rows = lines(tmp_path / "run" / "truth" / "results.jsonl")
     answered = [row for row in rows if row["model_response"]]
@@ -73,7 +73,8 @@ def test_details_that_json_cannot_say_are_stored_strictly(
     odd = "return {'reward': 0.5, 'x': {1, 2}, 'y': float('nan'), 'z': '\\ud800', 'w': 1e999}"
     with_body(bench(tmp_path, 3), odd)
 
-    done = run(tmp_path, "bench_truth.py", "--junitxml=j.xml", *model(endpoint.url))
+    given = ("--junitxml=j.xml", "--nel-no-selftest")
+    done = run(tmp_path, "bench_truth.py", *given, *model(endpoint.url))
 
     rows = lines(tmp_path / "run" / "truth" / "results.jsonl")
     details = next(row["scoring_details"] for row in rows if row["model_response"])

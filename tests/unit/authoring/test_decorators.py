@@ -8,10 +8,10 @@ import pytest
 from pytest_nel.authoring.benchmark import (
     Benchmark,
     benchmark,
-    check_requirements,
     register,
     scorer,
 )
+from pytest_nel.authoring.requirements import check_requirements
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import ScorerInput

@@ -1,0 +1,239 @@
+"""A scorer is tried on its own benchmark before a token is spent.
+
+A right answer must get full marks, and an empty one nothing. What a right answer looks like the
+author says with ``gold=``; otherwise the gold answer is tried alone and in the forms that prompts
+usually ask for, and one that is understood is enough.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from pytest_nel.authoring.benchmark import equals_target, is_async
+from pytest_nel.authoring.catalog import blame
+from pytest_nel.authoring.template import compile_template
+from pytest_nel.core.errors import ConfigError, ScorerError
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
+from pytest_nel.environments.builtin import BenchmarkEnvironment
+from pytest_nel.scoring.result import to_verify_result
+
+PASSED = "passed"
+SKIPPED = "skipped"
+_FORMS = ("{}", "Answer: {}", "\\boxed{{{}}}", "#### {}", "The answer is {}.")
+_ROWS = 100
+"""Rows that are tried at most."""
+_LEAST = 3
+"""Rows that are tried however long it takes."""
+_SECONDS = 0.5
+"""Seconds after which no further row is tried."""
+_PAIRS = 20
+"""Wrong answers that are tried at most."""
+_PATIENCE = 60.0
+"""Seconds for one judgement of an async scorer."""
+_SHOWN = 200
+_WAYS_OUT = (
+    "Correct the data or the scorer, say with gold= what a right answer looks like, or measure "
+    "all the same with --nel-no-selftest"
+)
+
+
+class Found(NamedTuple):
+    """What the self-test has found.
+
+    Attributes:
+        status: ``passed``, or ``not possible: `` and why.
+        warning: What a reader should know beside it.
+    """
+
+    status: str
+    warning: str | None = None
+
+
+def selftest(
+    environment: EvalEnvironment, problems: Sequence[int], run: Callable[[Any], Any]
+) -> Found:
+    """Try the scorer of a ``@benchmark`` on the first of its planned problems.
+
+    Further scorers are not tried: what they reward need not be the gold answer.
+
+    Args:
+        environment: The benchmark.
+        problems: Those planned, in their order.
+        run: Runs a coroutine on a loop and returns what it returns.
+
+    Raises:
+        ConfigError: A gold answer does not get full marks, or an empty answer gets some; the
+            message names file, line, row and the ways out.
+    """
+    if not isinstance(environment, BenchmarkEnvironment):
+        return Found("not possible: a class judges in a way of its own")
+    benchmark = environment.benchmark
+    if benchmark.gold is None and benchmark.scorer is not None and is_async(benchmark.scorer):
+        return Found(
+            "not possible: the scorer is async and may ask somebody else; gold= lets it be tried"
+        )
+    return _SelfTest(environment, run).all(problems)
+
+
+class _Problem(NamedTuple):
+    """A problem, and the right answer to it that the scorer has understood."""
+
+    idx: int
+    seed: SeedResult
+    answer: str = ""
+
+
+@dataclass(slots=True)
+class _SelfTest:
+    environment: BenchmarkEnvironment
+    run: Callable[[Any], Any]
+    good: list[_Problem] = field(default_factory=list)
+
+    def all(self, problems: Sequence[int]) -> Found:
+        until = time.perf_counter() + _SECONDS
+        for tried, problem in enumerate(self._different(problems[:_ROWS])):
+            if tried >= _LEAST and time.perf_counter() > until:
+                break
+            self._nothing_for_nothing(problem)
+            self._full_marks(problem)
+        if not self.good:
+            return Found("not possible: there is no gold answer")
+        return Found(PASSED, self._always_right(until))
+
+    def _different(self, problems: Sequence[int]) -> Iterator[_Problem]:
+        seen: set[tuple[str, str]] = set()
+        for idx in problems:
+            seed = self.environment.seed_now(idx)
+            mark = (seed.prompt or str(seed.messages), seed.expected_answer)
+            if mark not in seen:
+                seen.add(mark)
+                yield _Problem(idx, seed)
+
+    def _nothing_for_nothing(self, problem: _Problem) -> None:
+        """One that raises, or returns no reward, gives none: it is never asked in a run."""
+        try:
+            result = self._judged(problem, "")
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException:  # noqa: BLE001 - a user's scorer may raise anything
+            return
+        if result.reward > 0:
+            what = f"an empty answer gets {result.reward:g} and must get 0"
+            raise ConfigError(self._refusal(problem, what))
+
+    def _full_marks(self, problem: _Problem) -> None:
+        answers = self._right_answers(problem)
+        first = ""
+        for answer in answers:
+            trouble = self._falls_short(problem, answer)
+            if not trouble:
+                self.good.append(problem._replace(answer=answer))
+                return
+            first = first or trouble
+        if answers:
+            others = ", ".join(_short(answer) for answer in answers[1:])
+            also = f" (no better: {others})" if others else ""
+            what = f"the gold answer {_short(answers[0])} {first}{also}"
+            raise ConfigError(self._refusal(problem, what))
+
+    def _falls_short(self, problem: _Problem, answer: str) -> str:
+        """How an answer fares that does not get full marks; empty where it does."""
+        wanted = self.environment.pass_at
+        try:
+            result = self._judged(problem, answer)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except ScorerError as error:
+            return f"cannot be judged: {error}"
+        except BaseException as error:  # noqa: BLE001 - a user's scorer may raise anything
+            return f"cannot be judged: {blame(error, self.environment.benchmark.file)}"
+        if result.reward >= wanted:
+            return ""
+        read = "nothing" if result.extracted_answer is None else _short(result.extracted_answer)
+        return f"gets {result.reward:g} and must get {wanted:g}; the scorer read {read} out of it"
+
+    def _right_answers(self, problem: _Problem) -> list[str]:
+        gold = self.environment.benchmark.gold
+        if gold is None:
+            plain = _plain(problem.seed.expected_answer)
+            return [form.format(plain) for form in _FORMS] if plain.strip() else []
+        sample = self._sample(problem, "")
+        if isinstance(gold, str):
+            place = self.environment.where(problem.idx)
+            template = compile_template(gold, f"{place}: gold")
+            return [template.render({**sample.metadata, "target": sample.target}, place)]
+        try:
+            said: object = gold(sample)
+        except Exception as error:  # the author's code: anything may come
+            what = f"gold failed: {blame(error, self.environment.benchmark.file)}"
+            raise ConfigError(self._refusal(problem, what)) from error
+        if said is not None and not isinstance(said, str):
+            what = f"gold must return text or None, it returned {type(said).__name__}"
+            raise ConfigError(self._refusal(problem, what))
+        return [said] if said and said.strip() else []
+
+    def _sample(self, problem: _Problem, answer: str) -> ScorerInput:
+        """Made anew for each judgement, as in a run: a scorer may change what it is given."""
+        seed = problem.seed
+        return self.environment.sample(answer, seed.expected_answer, seed.metadata)
+
+    def _judged(self, problem: _Problem, answer: str) -> VerifyResult:
+        """What the scorer itself says, also of an empty answer."""
+        scorer = self.environment.benchmark.scorer or equals_target
+        returned: Any = scorer(self._sample(problem, answer))
+        if is_async(scorer):
+            returned = self.run(asyncio.wait_for(returned, _PATIENCE))
+        place = self.environment.where(problem.idx)
+        return to_verify_result(returned, method="", where=place, response=answer or "-")
+
+    def _always_right(self, until: float) -> str | None:
+        """A warning where each problem's gold answer was right for another problem, too."""
+        tried = 0
+        for one, other in pairwise(self.good[: _PAIRS + 1]):
+            if tried and time.perf_counter() > until:
+                break
+            if _same(one.seed.expected_answer, other.seed.expected_answer):
+                continue
+            if self._falls_short(one, other.answer):
+                return None
+            tried += 1
+        if not tried:
+            return None
+        what = "a wrong answer" if tried == 1 else f"each of {tried} wrong answers"
+        return (
+            f"{self.environment.name}: its scorer gave full marks to {what} in the self-test "
+            "(gold answers of other problems)"
+        )
+
+    def _refusal(self, problem: _Problem, what: str) -> str:
+        benchmark = self.environment.benchmark
+        return (
+            f"{benchmark.file}:{benchmark.line}: benchmark {benchmark.name!r}: self-test of the "
+            f"scorer: {self.environment.where(problem.idx)}: {what}. {_WAYS_OUT}"
+        )
+
+
+def _plain(target: str) -> str:
+    """The gold answer itself; of a list of accepted ones the first."""
+    if not target.startswith("["):
+        return target
+    try:
+        found: object = json.loads(target)
+    except ValueError:
+        return target
+    first = found[0] if isinstance(found, list) and found else target
+    return str(first) if isinstance(first, str | int | float) else target
+
+
+def _same(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _short(text: str) -> str:
+    said = repr(text)
+    return said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
