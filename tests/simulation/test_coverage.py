@@ -10,7 +10,7 @@ import pytest
 from tests.simulation import coverage, scenarios
 from tests.simulation.scenarios import Scenario
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.simulation]
 
 FLIPS = [(0.05, 0.05), (0.02, 0.1), (0.1, 0.02), (0.1, 0.2), (0.01, 0.05)]
 
