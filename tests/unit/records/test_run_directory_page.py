@@ -67,7 +67,8 @@ def folder(tmp_path: Path) -> Path:
             "why": "same",
         }
     )
-    asyncio.run(run_evaluation(environment, Eventful(), tmp_path / "run"))
+    further = {"metrics": [{"name": "exact_match", "type": "scorer"}]}
+    asyncio.run(run_evaluation(environment, Eventful(), tmp_path / "run", scoring=further))
     return tmp_path / "run" / "sums"
 
 
