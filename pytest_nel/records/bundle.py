@@ -44,6 +44,7 @@ def bundle(tally: Tally, plan: Mapping[str, Any], run: Mapping[str, Any]) -> Jso
         "config_hash": digest(settings),
         "config": settings,
         "fingerprint": fingerprint,
+        "selftest": plan.get("selftest", "not made"),
         "benchmark": {
             "name": plan["benchmark"],
             "samples": len(table.problem),
