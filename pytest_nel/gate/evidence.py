@@ -1,6 +1,6 @@
 """One benchmark of one run, as a gate sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -39,13 +39,15 @@ class Side:
         bundle: The object of its eval-*.json.
         rows: Its attempts; empty where results.jsonl is missing.
         trouble: Why there are no rows, or fewer than there should be.
-        asked: Digest of what was asked, by problem, where the bundle itself has none.
+        asked: Digest of what was asked, by (problem, repeat), where the bundle itself has none.
+        ask: Finds out what was asked where ``asked`` does not say it; None where nothing can.
     """
 
     bundle: Mapping[str, Any]
     rows: Sequence[Row] = ()
     trouble: str | None = None
-    asked: Mapping[int, int] = field(default_factory=dict)
+    asked: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    ask: Callable[[], Mapping[tuple[int, int], int]] | None = None
 
     @property
     def name(self) -> str:
@@ -80,7 +82,15 @@ class Side:
         """Why its problems are not those of the whole dataset, or None."""
         if shard := self.bundle.get("shard"):
             return f"it is shard {shard[0]}/{shard[1]} alone: join the shards by nel eval merge"
-        return None
+        planned, attempted = self.bundle.get("n_planned"), self.bundle.get("n_attempted")
+        if planned is not None and attempted is not None and attempted < planned:
+            return f"{attempted:,} of {planned:,} planned attempts were made"
+        return self.trouble if self.rows else None
+
+    @property
+    def questions(self) -> Mapping[tuple[int, int], int]:
+        """Digest of what was asked, by (problem, repeat)."""
+        return self.asked or (self.ask() if self.ask is not None else {})
 
     def _problems(self, name: str) -> int | None:
         attempts = self.bundle.get(name)

@@ -38,7 +38,7 @@ def read_plan(directory: Path) -> JsonObject:
     path = directory / PLAN
     try:
         plan: JsonObject = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         msg = f"{path}: cannot be read: {error}{_WAY_OUT}"
         raise ConfigError(msg) from error
     trouble = _trouble(plan)
