@@ -135,7 +135,7 @@ def compared(
     for name in fields:
         one, other = FIELDS[name](baseline), FIELDS[name](candidate)
         known = [any(value is not None for value in said.values()) for said in (one, other)]
-        if not any(known) and _facts(baseline) and _facts(candidate):
+        if not any(known) and name != "prompts" and _facts(baseline) and _facts(candidate):
             continue  # neither has any: a solver of a user's own sends no sampling
         if not all(known):
             unknown.append(name)

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_nel.gate.feasible import needed_for_drop
+from pytest_nel.gate.feasible import MIN_PAIRED, needed_for_drop
 from pytest_nel.gate.findings import Finding, Status, both_ways, within
 from pytest_nel.gate.pairs import Pairs, Values
 from pytest_nel.gate.policy import Thresholds
 from pytest_nel.stats.paired import Difference, p_value, paired_difference
-
-MIN_PAIRED = 10
-"""Fewer paired problems decide nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +17,13 @@ class Drop:
     Attributes:
         findings: One for each of the two that is set.
         difference: Candidate minus baseline over the paired problems; None without any.
-        p_breach: Evidence for a breach, one-sided; 1 where there is none. For Holm's correction.
+        p_values: Of no breach of each limit, one-sided, where that can be said. For Holm's
+            correction.
     """
 
     findings: Sequence[Finding]
     difference: Difference | None
-    p_breach: float = 1.0
+    p_values: Sequence[float] = ()
 
 
 def judge_drop(pairs: Pairs, limits: Thresholds, prefix: str = "") -> Drop:
@@ -35,36 +33,40 @@ def judge_drop(pairs: Pairs, limits: Thresholds, prefix: str = "") -> Drop:
     lower is better. Whatever is missing counts both ways: a limit holds when it holds even if
     all of it went badly for the candidate.
     """
-    measured = pairs.measured
+    measured, missing = pairs.measured, pairs.n_missing
     difference = _difference(measured)
-    if len(measured) < MIN_PAIRED or difference is None:
-        reason = f"Only {len(measured)} paired items (minimum {MIN_PAIRED})"
-        rule = f"{prefix}max_drop"
-        return Drop([Finding(rule, "INSUFFICIENT_EVIDENCE", reason)], difference)
+    margins = _margins(pairs, limits)
     cases = [measured]
-    if missing := pairs.n_missing:
+    if missing:
         cases = [pairs.worst, pairs.best] if pairs.bounded else []
-    findings, p_values = [], []
-    for margin in _margins(measured, limits):
-        findings.append(margin.finding(prefix, cases, missing))
-        if cases:
-            p_values.append(margin.p_breach(cases[-1]))
-    p = min([1.0, *(len(p_values) * one for one in p_values)])
-    return Drop(findings, difference, p)
+        if limits.direction == "lower_is_better":
+            cases.reverse()
+    n = len(cases[0]) if cases else len(measured)
+    if margins and (difference is None or n < MIN_PAIRED):
+        reason = f"Only {len(measured)} paired items (minimum {MIN_PAIRED})"
+        rule = f"{prefix}{margins[0].rule}"
+        return Drop([Finding(rule, "INSUFFICIENT_EVIDENCE", reason)], difference)
+    reliable = all(_reliable(values) for values in cases)
+    findings = [margin.finding(prefix, cases, missing, reliable=reliable) for margin in margins]
+    if not cases or not reliable:
+        return Drop(findings, difference)
+    return Drop(findings, difference, [margin.p_breach(cases[-1]) for margin in margins])
 
 
 @dataclass(frozen=True, slots=True)
 class _Margin:
-    """One limit: damage against ``base`` times the baseline is at most ``most``."""
+    """One limit: damage is at most ``most``, with a side scaled first where that is relative."""
 
     rule: str
     most: float
-    base: float
+    relative: float | None
     sign: float
     ci: bool
     shown: str
 
-    def finding(self, prefix: str, cases: Sequence[Values], missing: int) -> Finding:
+    def finding(
+        self, prefix: str, cases: Sequence[Values], missing: int, *, reliable: bool
+    ) -> Finding:
         """Decide it; the last case is the best one."""
         if not cases:
             reason = (
@@ -74,7 +76,7 @@ class _Margin:
         bounds = [self._damage(values) for values in cases]
         statuses = [within(low, high, self.most) for low, high in bounds]
         status = statuses[0] if len(cases) == 1 else both_ways(statuses[0], statuses[1])
-        unreliable = self.ci and any(not _reliable(values) for values in cases)
+        unreliable = self.ci and not reliable
         if unreliable:
             status = "INSUFFICIENT_EVIDENCE"
         reason = self._reason(status, bounds, missing)
@@ -105,9 +107,14 @@ class _Margin:
         return low, high
 
     def _scaled(self, values: Values) -> tuple[Sequence[float], Sequence[float]]:
-        if self.base == 1.0:
+        """The larger of the two is made smaller, so that what is in [0, 1] stays there."""
+        if self.relative is None:
             return values.baseline, values.candidate
-        return [self.base * value for value in values.baseline], values.candidate
+        if self.sign < 0:
+            kept = max(0.0, 1.0 - self.relative)
+            return [kept * value for value in values.baseline], values.candidate
+        more = 1.0 + self.relative
+        return values.baseline, [value / more for value in values.candidate]
 
     def _reason(self, status: Status, bounds: Sequence[tuple[float, float]], missing: int) -> str:
         says = {"PASS": "is within", "BREACH": "exceeds"}.get(status, "straddles")
@@ -123,7 +130,7 @@ class _Margin:
         )
 
     def _too_few(self, n: int) -> str:
-        if not self.ci or self.base != 1.0:
+        if not self.ci or self.relative is not None:
             return ""
         needed = needed_for_drop(self.most)
         if needed is None:
@@ -133,18 +140,20 @@ class _Margin:
         return f"; with equal answers {needed:,} problems are needed, there are {n:,}"
 
 
-def _margins(values: Values, limits: Thresholds) -> list[_Margin]:
+def _margins(pairs: Pairs, limits: Thresholds) -> list[_Margin]:
     sign = -1.0 if limits.direction == "higher_is_better" else 1.0
     ci = limits.evidence == "ci"
     margins = []
     if limits.max_drop is not None:
-        margins.append(_Margin("max_drop", limits.max_drop, 1.0, sign, ci, f"{limits.max_drop:g}"))
+        shown = f"{limits.max_drop:g}"
+        margins.append(_Margin("max_drop", limits.max_drop, None, sign, ci, shown))
     relative, guard = limits.max_relative_drop, limits.relative_guard_below
-    baseline = sum(values.baseline) / len(values)
-    if relative is not None and baseline > 0 and (guard is None or baseline < guard):
+    baseline = pairs.baseline
+    if relative is None or baseline is None or (guard is not None and baseline >= guard):
+        return margins
+    if baseline > 0 or (baseline == 0 and sign > 0):  # of nothing, nothing can be lost
         shown = f"{100 * relative:g}% of the baseline"
-        base = 1.0 + sign * relative
-        margins.append(_Margin("max_relative_drop", 0.0, base, sign, ci, shown))
+        margins.append(_Margin("max_relative_drop", 0.0, relative, sign, ci, shown))
     return margins
 
 
@@ -154,4 +163,4 @@ def _difference(values: Values) -> Difference | None:
 
 def _reliable(values: Values) -> bool:
     found = _difference(values)
-    return found is None or getattr(found, "reliable", True)
+    return found is None or found.reliable

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from pytest_nel.core.errors import ConfigError
@@ -10,6 +11,7 @@ from pytest_nel.gate.drop import Drop, judge_drop
 from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.findings import Finding
 from pytest_nel.gate.limits import judge_limits, score_of
+from pytest_nel.gate.metrics import supported
 from pytest_nel.gate.pairs import Pairs, pair
 from pytest_nel.gate.policy import EVERY, Policy, Rule
 from pytest_nel.gate.regression import regression_report
@@ -17,6 +19,9 @@ from pytest_nel.gate.report import BenchmarkGate, GateReport, verdict_of
 from pytest_nel.gate.stored import stored_drop
 from pytest_nel.stats.hypothesis_tests import holm
 
+Spread: TypeAlias = Callable[[Callable[[str], "Judged"], Sequence[str]], Iterable["Judged"]]
+"""Calls a function for each benchmark, as ``map`` does; the function can be pickled if the sides of
+the runs can."""
 SideOf: TypeAlias = Callable[[str], Side]
 """Reads the side of a benchmark; called once for each, so that only one is in memory."""
 _ALPHA = 0.025  # of the one-sided question whether a 95 % interval lies beyond a limit
@@ -32,6 +37,7 @@ class Runs:
         baseline: As above; None where none was given.
         baseline_side: As above.
         warnings: What was found wrong while looking for them.
+        weight: Bytes of their rows, where that is known.
     """
 
     candidate: Mapping[str, Mapping[str, Any]]
@@ -39,26 +45,36 @@ class Runs:
     baseline: Mapping[str, Mapping[str, Any]] | None = None
     baseline_side: SideOf | None = None
     warnings: Sequence[str] = field(default_factory=list)
+    weight: int = 0
 
 
-def evaluate(policy: Policy, runs: Runs, allow_different: Iterable[str] = ()) -> GateReport:
+def evaluate(
+    policy: Policy, runs: Runs, allow_different: Iterable[str] = (), *, spread: Spread = map
+) -> GateReport:
     """Apply a policy.
+
+    Args:
+        policy: What is asked.
+        runs: Of whom.
+        allow_different: Fields that may differ though the policy compares them.
+        spread: How benchmarks are gone through.
 
     Raises:
         ConfigError: The runs are not comparable, or the policy needs a baseline and has none.
     """
     refuse_without_baseline(policy, runs)
-    allowed = set(allow_different)
+    allowed = frozenset(allow_different)
     comparisons = _comparisons(policy, runs, allowed)
     names = _benchmarks(policy, runs)
-    rows = [_row(policy.rule(name), runs, comparisons.get(name)) for name in names]
+    rows = list(spread(partial(_row, policy, runs, comparisons), names))
     if policy.correction == "holm":
         rows = _corrected(rows)
     gates = [row.gate for row in rows]
     verdict, reasons = verdict_of(policy, gates)
-    warnings = [*runs.warnings, *_unlisted(policy, runs), *_unchecked(comparisons)]
-    differing = sorted({name for one in comparisons.values() for name in one.allowed})
-    return GateReport(policy.name, gates, verdict, reasons, warnings, differing)
+    warnings = [*runs.warnings, *_unlisted(names, runs), *_unchecked(comparisons)]
+    differing = {name for one in comparisons.values() for name in one.allowed}
+    differing |= {name for row in rows for name in row.allowed}
+    return GateReport(policy.name, gates, verdict, reasons, warnings, sorted(differing))
 
 
 def refuse_without_baseline(policy: Policy, runs: Runs) -> None:
@@ -78,9 +94,18 @@ def refuse_without_baseline(policy: Policy, runs: Runs) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Judged:
+    """One benchmark, before what depends on the others.
+
+    Attributes:
+        gate: What the policy says of it.
+        p_breach: Evidence for a drop beyond a limit, one-sided; 1 where there is none.
+        allowed: Fields whose rows differ and may.
+    """
+
     gate: BenchmarkGate
     p_breach: float = 1.0
+    allowed: Sequence[str] = ()
 
 
 def _comparisons(policy: Policy, runs: Runs, allowed: Collection[str]) -> dict[str, Comparison]:
@@ -109,7 +134,7 @@ def refuse_different(
     """
     lines = [f"  {name}: {line}" for name, found in differences.items() for line in found]
     if lines:
-        fields = sorted({line.split(": ")[1] for line in lines})
+        fields = sorted({line.split(":")[0] for found in differences.values() for line in found})
         ways = " ".join(f"{flag} {name}" for name in fields)
         msg = "\n".join(
             ["the runs are not comparable:", *lines, f"compare them nevertheless with {ways}"]
@@ -127,17 +152,23 @@ def _benchmarks(policy: Policy, runs: Runs) -> list[str]:
     return [*policy.benchmarks, *sorted(others - set(policy.benchmarks))]
 
 
-def _row(rule: Rule, runs: Runs, comparison: Comparison | None) -> _Row:
-    name = rule.benchmark
+def _row(
+    policy: Policy,
+    runs: Runs,
+    comparisons: Mapping[str, Comparison],
+    name: str,
+) -> Judged:
+    rule = policy.rule(name)
     here = name in runs.candidate
     there = runs.baseline is None or name in runs.baseline
     if not here or not there:
-        return _Row(BenchmarkGate(rule, [_absent(rule, here=here)]))
+        return Judged(BenchmarkGate(rule, [_absent(rule, here=here)]))
     candidate = runs.candidate_side(name)
     baseline = runs.baseline_side(name) if runs.baseline_side is not None else None
-    if baseline is not None and comparison is not None:
-        refuse_asked_differently(name, baseline, candidate, comparison)
-    return _judged(rule, baseline, candidate)
+    differing: Sequence[str] = ()
+    if baseline is not None:
+        differing = refuse_asked_differently(name, baseline, candidate, comparisons[name])
+    return replace(_judged(rule, baseline, candidate), allowed=differing)
 
 
 def _absent(rule: Rule, *, here: bool) -> Finding:
@@ -151,30 +182,36 @@ def _absent(rule: Rule, *, here: bool) -> Finding:
 
 def refuse_asked_differently(
     name: str, baseline: Side, candidate: Side, comparison: Comparison
-) -> None:
+) -> Sequence[str]:
     """Where a bundle has no hash of its questions, the rows themselves say what was asked.
+
+    Returns:
+        Fields that differ, and are free to.
 
     Raises:
         ConfigError: They were asked otherwise, and prompts are not free to differ.
     """
-    if not {"dataset", "prompts"} & set(comparison.unknown) or "prompts" in comparison.free:
-        return
-    both = baseline.asked.keys() & candidate.asked.keys()
-    differ = sum(baseline.asked[key] != candidate.asked[key] for key in both)
-    if differ:
-        refuse_different(
-            {name: [f"prompts: {differ:,} of {len(both):,} problems were asked otherwise"]}
-        )
+    if "prompts" not in comparison.unknown:
+        return []
+    one, other = baseline.questions, candidate.questions
+    both = one.keys() & other.keys()
+    differ = sum(one[key] != other[key] for key in both)
+    if not differ:
+        return []
+    if "prompts" not in comparison.free:
+        line = f"prompts: {differ:,} of {len(both):,} attempts were asked otherwise"
+        refuse_different({name: [line]})
+    return ["prompts"]
 
 
-def _judged(rule: Rule, baseline: Side | None, candidate: Side) -> _Row:
+def _judged(rule: Rule, baseline: Side | None, candidate: Side) -> Judged:
     row = _judged_fairly(rule, baseline, candidate)
     if candidate.biased or (baseline is not None and baseline.biased):
         return replace(row, gate=_softened(row.gate, "no fair sample", _SCORES), p_breach=1.0)
     return row
 
 
-def _judged_fairly(rule: Rule, baseline: Side | None, candidate: Side) -> _Row:
+def _judged_fairly(rule: Rule, baseline: Side | None, candidate: Side) -> Judged:
     trouble = [*_whole(rule, baseline, "baseline"), *_whole(rule, candidate, "candidate")]
     own = list(judge_limits(rule, candidate))
     if baseline is None:
@@ -182,14 +219,17 @@ def _judged_fairly(rule: Rule, baseline: Side | None, candidate: Side) -> _Row:
         gate = BenchmarkGate(
             rule, [*trouble, *own], candidate=score.value, n_missing=score.n_missing
         )
-        return _Row(gate)
-    if not (baseline.rows and candidate.rows):
-        return _Row(_from_bundles(rule, baseline, candidate, [*trouble, *own]))
+        return Judged(gate)
+    if not (baseline.rows and candidate.rows and supported(rule.metric)):
+        return Judged(_from_bundles(rule, baseline, candidate, [*trouble, *own]))
     pairs = pair(baseline, candidate, rule.metric)
     drop = judge_drop(pairs, rule.limits)
-    by_category = [found for one in _categories(rule, pairs) for found in one.findings]
+    categories = list(_categories(rule, pairs))
+    by_category = [found for one in categories for found in one.findings]
     findings = [*trouble, *drop.findings, *own, *by_category]
-    return _Row(_compared(rule, pairs, drop, findings), drop.p_breach)
+    p_values = [p for one in (drop, *categories) for p in one.p_values]
+    p_breach = min([1.0, *(len(p_values) * p for p in p_values)])  # any of them is enough
+    return Judged(_compared(rule, pairs, drop, findings), p_breach)
 
 
 def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding]) -> BenchmarkGate:
@@ -216,6 +256,8 @@ def _from_bundles(
     rule: Rule, baseline: Side, candidate: Side, findings: Sequence[Finding]
 ) -> BenchmarkGate:
     reason = "Per-sample results (results.jsonl) missing or empty"
+    if not supported(rule.metric):
+        reason = f"Metric {rule.metric!r} is not supported for paired gating"
     why = "; ".join(side.trouble for side in (baseline, candidate) if side.trouble)
     one, other = (score_of(side, rule.metric) for side in (baseline, candidate))
     found = stored_drop(rule, one, other, f"{reason}{f' ({why})' if why else ''}")
@@ -252,26 +294,29 @@ def _whole(rule: Rule, side: Side | None, name: str) -> Iterator[Finding]:
 
 
 def _categories(rule: Rule, pairs: Pairs) -> Iterator[Drop]:
-    limits = rule.limits.per_category or {}
-    there = sorted({one.category for one in pairs.problems if one.category})
-    for name in [*limits, *(name for name in there if name not in limits)]:
+    limits = rule.limits.per_category
+    if not limits:
+        return
+    there = pairs.by_category()
+    for name in [*limits, *sorted(there.keys() - limits.keys())]:
         own = limits.get(name, limits.get(EVERY))
         if name == EVERY or own is None or own.max_drop is None:
             continue
         chosen = rule.limits.model_copy(
             update={"max_drop": own.max_drop, "max_relative_drop": None}
         )
-        found = judge_drop(pairs.within(name), chosen, f"per_category.{name}.")
+        group = there.get(name, replace(pairs, problems=[]))
+        found = judge_drop(group, chosen, f"per_category.{name}.")
         named = [replace(one, reason=f"{name}: {one.reason}") for one in found.findings]
         yield replace(found, findings=named)
 
 
-def _corrected(rows: Sequence[_Row]) -> list[_Row]:
+def _corrected(rows: Sequence[Judged]) -> list[Judged]:
     """Breaches that stand after Holm's correction over the benchmarks that gate."""
     asked = [at for at, row in enumerate(rows) if row.gate.rule.gates and row.gate.n_paired]
     adjusted = dict(zip(asked, holm([rows[at].p_breach for at in asked]), strict=True))
     return [
-        _Row(_softened(row.gate, _HOLM, _DROPS), row.p_breach)
+        replace(row, gate=_softened(row.gate, _HOLM, _DROPS))
         if adjusted.get(at, 1.0) >= _ALPHA
         else row
         for at, row in enumerate(rows)
@@ -294,14 +339,9 @@ def _softened(gate: BenchmarkGate, why: str, rules: Collection[str]) -> Benchmar
     return replace(gate, findings=[soft(finding) for finding in gate.findings])
 
 
-def _unlisted(policy: Policy, runs: Runs) -> Iterator[str]:
-    if runs.baseline is None or not policy.benchmarks:
-        return
-    for mine, others, side in (
-        (runs.baseline, runs.candidate, "baseline"),
-        (runs.candidate, runs.baseline, "candidate"),
-    ):
-        for name in sorted(set(mine) - set(others) - set(policy.benchmarks)):
+def _unlisted(evaluated: Collection[str], runs: Runs) -> Iterator[str]:
+    for side, mine in (("baseline", runs.baseline or {}), ("candidate", runs.candidate)):
+        for name in sorted(set(mine) - set(evaluated)):
             yield f"'{name}' is only in the {side} and not in the policy: not evaluated"
 
 

@@ -1,6 +1,6 @@
 """What a policy asks and no candidate could give, found before anything is measured."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -8,6 +8,8 @@ from pytest_nel.gate.metrics import attempts_needed, scorer_of
 from pytest_nel.gate.policy import EVERY, Policy, Rule
 from pytest_nel.stats.power import problems_to_pass, problems_to_reach
 
+MIN_PAIRED = 10
+"""Fewer paired problems decide nothing about a drop."""
 _Trouble: TypeAlias = tuple[tuple[str, ...], str]
 """The key below the benchmark, and what is wrong with it."""
 
@@ -39,7 +41,16 @@ def needed_for_drop(most: float) -> int | None:
     """Problems at which even equal answers could pass ``max_drop``; None: no number is enough."""
     if most <= 0.0:
         return None
-    return 1 if most >= 1.0 else problems_to_pass(most)
+    return MIN_PAIRED if most >= 1.0 else max(MIN_PAIRED, problems_to_pass(most))
+
+
+def needed_for_relative(most: float) -> int | None:
+    """As above for ``max_relative_drop``, where the baseline is perfect, which needs the fewest.
+
+    Equal answers then leave room of ``most`` on each problem, so it is ``n most >= q`` (as in
+    :func:`pytest_nel.stats.power.problems_to_pass`).
+    """
+    return needed_for_drop(most / (1.0 + most))
 
 
 def needed_for_score(least: float) -> int | None:
@@ -75,8 +86,7 @@ def _problems(rule: Rule, plan: Planned, *, baseline: bool) -> Iterator[_Trouble
             "pass no gate: measure all, or say `subset: accept`"
         )
         yield ("subset",), text
-    if rule.limits.evidence == "ci":
-        yield from _too_few(rule, plan, baseline=baseline)
+    yield from _too_few(rule, plan, baseline=baseline)
     yield from _unknown(rule, plan)
 
 
@@ -94,34 +104,46 @@ def _no_metric(rule: Rule, plan: Planned) -> Iterator[_Trouble]:
 
 def _too_few(rule: Rule, plan: Planned, *, baseline: bool) -> Iterator[_Trouble]:
     limits = rule.limits
-    drops = baseline and limits.direction == "higher_is_better"
-    yield from _short((), limits.max_drop if drops else None, limits.min_score, plan.problems)
+    relative = limits.max_relative_drop if limits.relative_guard_below is None else None
+    whole = {"max_drop": limits.max_drop, "max_relative_drop": relative}
+    yield from _short(rule, whole | {"min_score": limits.min_score}, plan.problems, baseline)
     groups = limits.per_category or {}
     for category, n in sorted((plan.categories or {}).items()):
         name = category if category in groups else EVERY
         if name in groups:
-            own = groups[name]
-            key = ("per_category", name)
-            yield from _short(key, own.max_drop if drops else None, own.min_score, n, category)
+            own = {"max_drop": groups[name].max_drop, "min_score": groups[name].min_score}
+            for (key,), text in _short(rule, own, n, baseline):
+                yield ("per_category", name, key), f"category {category!r}: {text}"
+
+
+_NEEDED: Mapping[str, tuple[Callable[[float], int | None], str]] = {
+    "max_drop": (needed_for_drop, "equal answers"),
+    "max_relative_drop": (needed_for_relative, "equal answers"),
+    "min_score": (needed_for_score, "a perfect score"),
+}
 
 
 def _short(
-    key: tuple[str, ...], drop: float | None, score: float | None, n: int, category: str = ""
+    rule: Rule,
+    asked: Mapping[str, float | None],
+    n: int,
+    baseline: bool,  # noqa: FBT001  private, and passed on
 ) -> Iterator[_Trouble]:
-    of = f" of category {category!r}" if category else ""
-    for name, limit, needed, who in (
-        ("max_drop", drop, needed_for_drop, "equal answers"),
-        ("min_score", score, needed_for_score, "a perfect score"),
-    ):
-        least = None if limit is None else needed(limit)
-        if limit is None or (least is not None and n >= least):
+    evident = rule.limits.evidence == "ci"
+    for name, limit in asked.items():
+        drop = name != "min_score"
+        if limit is None or (drop and not baseline):
+            continue
+        needed, who = _NEEDED[name]
+        least: int | None = MIN_PAIRED if drop else 0
+        if evident and (not drop or rule.limits.direction == "higher_is_better"):
+            least = needed(limit)
+        if least is not None and n >= least:
             continue
         how = "no number is enough" if least is None else f"at least {least:,} are needed"
-        text = (
-            f"{limit:g} cannot be shown with {n:,} problems{of}, even by {who}: {how}; "
-            "or loosen it, or say `evidence: point`"
-        )
-        yield (*key, name), text
+        ways = "loosen it, or say `evidence: point`" if evident else "measure more"
+        text = f"{limit:g} cannot be shown with {n:,} problems, even by {who}: {how}; {ways}"
+        yield (name,), text
 
 
 def _unknown(rule: Rule, plan: Planned) -> Iterator[_Trouble]:

@@ -1,16 +1,18 @@
 """Limits on the candidate alone: its score, single problems, rates, time, tokens and cost."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_nel.gate.evidence import Row, Side
 from pytest_nel.gate.findings import Finding, Status, at_least, both_ways, within
-from pytest_nel.gate.metrics import Try, scorer_of, value_of
+from pytest_nel.gate.metrics import Try, in_range, scorer_of, supported, value_of
 from pytest_nel.gate.policy import EVERY, Rule
-from pytest_nel.stats.intervals import mean_interval
+from pytest_nel.stats.intervals import mean_interval, wilson
 
+_LARGEST = 1e100  # a number beyond it has no square
 _BOUNDS = (Try(0.0, correct=False), Try(1.0, correct=True))
 
 
@@ -26,6 +28,8 @@ class Score:
         n_missing: Attempts without a score.
         worst: The same if all that is missing were wrong.
         best: The same if all of it were correct.
+        bounded: Whether all rewards lie in [0, 1]; otherwise there is no interval, and no bound on
+            what is missing.
     """
 
     value: float | None
@@ -35,6 +39,7 @@ class Score:
     n_missing: int = 0
     worst: "Score | None" = None
     best: "Score | None" = None
+    bounded: bool = True
 
 
 def judge_limits(rule: Rule, side: Side) -> Iterator[Finding]:
@@ -52,6 +57,9 @@ def min_score(rule: str, least: float, score: Score, evidence: str) -> Finding:
     """Whether the score reaches ``least``: with its whole interval, or by its value alone."""
     if score.value is None:
         return Finding(rule, "INSUFFICIENT_EVIDENCE", "there is no score")
+    if not score.bounded and (evidence == "ci" or score.n_missing):
+        reason = f"score {score.value:.4f} has no interval: rewards outside [0, 1]"
+        return Finding(rule, "INSUFFICIENT_EVIDENCE", reason)
 
     def decided(one: Score) -> Status:
         value = one.value or 0.0
@@ -98,29 +106,30 @@ def _numbers(score: Score, least: float) -> dict[str, Any]:
 def score_of(side: Side, metric: str, category: str | None = None) -> Score:
     """The candidate's own score on a metric, from its rows; without rows, as the bundle says."""
     rows = [row for row in side.rows if category is None or row.category == category]
-    if not rows:
+    if not rows or not supported(metric):
         return _from_bundle(side, metric, category)
-    known, filled, clusters, missing = _tries(rows, side.repeats, metric)
-    unseen = 0 if category is not None else max(0, (side.planned or 0) - len(filled))
-    missing += unseen * side.repeats
+    unseen = max(0, (side.planned or 0) - len({row.problem for row in side.rows}))
+    known, filled, clusters = _tries(rows, side.repeats, metric)
+    missing = sum(one is None for tries in filled for one in tries) + unseen * side.repeats
     score = _score(known, clusters, metric)
-    if not missing:
-        return score
+    if not missing or not score.bounded:
+        return replace(score, n_missing=missing)
     worst, best = (
         _score(
             [[fill if one is None else one for one in tries] for tries in filled]
             + [[fill] * side.repeats] * unseen,
-            None if unseen else clusters,
+            [*clusters, *[None] * unseen],
             metric,
         )
         for fill in _BOUNDS
     )
-    return Score(score.value, score.low, score.high, score.method, missing, worst, best)
+    return replace(score, n_missing=missing, worst=worst, best=best)
 
 
 def _tries(
     rows: Sequence[Row], repeats: int, metric: str
-) -> tuple[list[list[Try]], list[list[Try | None]], list[str] | None, int]:
+) -> tuple[list[list[Try]], list[list[Try | None]], list[str | None]]:
+    """What is known of each problem, the same with gaps, and its cluster."""
     scorer = scorer_of(metric)
     problems: dict[int, dict[int, Try | None]] = defaultdict(dict)
     cluster_of: dict[int, str] = {}
@@ -131,17 +140,15 @@ def _tries(
     ordered = sorted(problems)
     filled = [[problems[key].get(repeat) for repeat in range(repeats)] for key in ordered]
     known = [[one for one in tries if one is not None] for tries in filled]
-    clusters = [cluster_of[key] for key in ordered]
-    missing = sum(one is None for tries in filled for one in tries)
-    return known, filled, clusters if all(clusters) else None, missing
+    return known, filled, [cluster_of[key] or None for key in ordered]
 
 
-def _score(problems: Sequence[Sequence[Try]], clusters: Sequence[str] | None, metric: str) -> Score:
+def _score(problems: Sequence[Sequence[Try]], clusters: Sequence[str | None], metric: str) -> Score:
     value = value_of(metric)
-    plain = metric == "mean_reward" or metric.startswith("scorer:")
+    plain = not metric.startswith("pass@")
     rewards: list[Sequence[float]] = []
-    kept: list[str] = []
-    for at, tries in enumerate(problems):
+    kept: list[str | None] = []
+    for tries, cluster in zip(problems, clusters, strict=True):
         found = value(tries) if tries else None
         if found is None:
             continue
@@ -149,32 +156,55 @@ def _score(problems: Sequence[Sequence[Try]], clusters: Sequence[str] | None, me
             rewards.append([one.reward for one in tries])
         else:
             rewards.append([float(one.correct) for one in tries] if metric == "pass@1" else [found])
-        if clusters is not None:
-            kept.append(clusters[at])
-    mean, interval = mean_interval(rewards, clusters=kept if clusters is not None else None)
-    if mean is None:
-        return Score(None, 0.0, 1.0, "none")
-    if interval is None:
+        kept.append(cluster)
+    if plain and not in_range(reward for one in rewards for reward in one):
+        plain_mean = math.fsum(math.fsum(one) / len(one) for one in rewards) / len(rewards)
+        return Score(plain_mean, plain_mean, plain_mean, "none", bounded=False)
+    mean, interval = mean_interval(rewards, clusters=kept if any(kept) else None)
+    if mean is None or interval is None:
         return Score(mean, 0.0, 1.0, "none")
+    if not interval.reliable:
+        return Score(mean, 0.0, 1.0, interval.method)
     return Score(mean, interval.low, interval.high, interval.method)
 
 
 def _from_bundle(side: Side, metric: str, category: str | None) -> Score:
+    """As stored, but no interval of zero width: nothing is that sure."""
     scores = (side.bundle.get("benchmark") or {}).get("scores") or {}
-    said = scores.get(metric) or {}
-    value = said.get("value")
-    if category is not None or not isinstance(value, int | float):
+    said = scores.get(metric)
+    said = said if isinstance(said, dict) else {}
+    value, low, high = _finite(said, "value"), _finite(said, "ci_lower"), _finite(said, "ci_upper")
+    if category is not None or value is None:
         return Score(None, 0.0, 1.0, "none")
-    low, high = said.get("ci_lower"), said.get("ci_upper")
-    if low is None or high is None:
-        return Score(float(value), 0.0, 1.0, "none")
-    return Score(float(value), float(low), float(high), str(said.get("ci_method", "as stored")))
+    samples = (side.bundle.get("benchmark") or {}).get("samples") or 0
+    method = str(said.get("ci_method", "as stored"))
+    if low is not None and low == high and 0.0 <= value <= 1.0 and samples:
+        interval = wilson(value * samples, samples)
+        if interval is not None:
+            low, high, method = interval.low, interval.high, interval.method
+    score = Score(value, 0.0, 1.0, "none", bounded=0.0 <= value <= 1.0)
+    if low is not None and high is not None and low <= value <= high and low < high:
+        score = Score(value, low, high, method)
+    planned, scored = side.bundle.get("n_planned"), side.bundle.get("n_scored")
+    if planned is None or scored is None or scored >= planned:
+        return score
+    worst, best = Score(0.0, 0.0, 1.0, "none"), Score(1.0, 0.0, 1.0, "none")
+    return replace(score, n_missing=planned - scored, worst=worst, best=best)
+
+
+def _finite(said: Mapping[str, Any], name: str) -> float | None:
+    value = said.get(name)
+    if type(value) is not float and type(value) is not int:
+        return None
+    return float(value) if abs(value) < _LARGEST else None
 
 
 def _categories(rule: Rule, side: Side) -> Iterator[Finding]:
-    limits = rule.limits.per_category or {}
-    there = sorted({row.category for row in side.rows if row.category})
-    for name in [*limits, *(name for name in there if name not in limits)]:
+    limits = rule.limits.per_category
+    if not limits:
+        return
+    there = {row.category for row in side.rows if row.category}
+    for name in [*limits, *sorted(there - limits.keys())]:
         own = limits.get(name, limits.get(EVERY))
         if name == EVERY or own is None or own.min_score is None:
             continue
@@ -203,47 +233,48 @@ def _solved(
 ) -> Finding:
     """Whether problems are correct in the share of their repeats that is wanted of each."""
     counts = _counts(side)
-    rates = dict.fromkeys(counts, everything) if everything is not None else wanted
+    rates = dict.fromkeys(counts, everything or 0.0) if everything is not None else wanted
     unknown = [name for name in rates if name not in counts]
     failed, short = [], []
     for name, rate in rates.items():
-        right, missing = counts.get(name, (0, side.repeats))
-        status = at_least(right / side.repeats, (right + missing) / side.repeats, rate or 0.0)
+        if name not in counts:
+            continue
+        right, missing, of = counts[name]
+        status = at_least(right / of, (right + missing) / of, rate)
         if status == "BREACH":
-            failed.append(f"{name} ({right} of {side.repeats})")
+            failed.append(f"{name} ({right} of {of})")
         elif status != "PASS":
             short.append(name)
-    unseen = max(0, (side.planned or 0) - len(counts)) if everything is not None else 0
     if failed:
         return Finding(rule, "BREACH", f"not solved as often as it must be: {_some(failed)}")
-    if unknown or short or unseen:
-        said = [f"no attempt at {_some(unknown)}"] if unknown else []
-        said += (
-            [f"without a score: {_some([s for s in short if s not in unknown])}"]
-            if set(short) - set(unknown)
-            else []
-        )
-        said += [f"{unseen:,} problems were not attempted"] if unseen else []
-        return Finding(rule, "INSUFFICIENT_EVIDENCE", "; ".join(said))
-    if not rates:
-        return Finding(rule, "INSUFFICIENT_EVIDENCE", "there is no problem")
+    unseen = max(0, (side.planned or 0) - len(counts)) if everything is not None else 0
+    said = [f"no attempt at {_some(unknown)}"] if unknown else []
+    said += [f"without a score: {_some(short)}"] if short else []
+    said += [f"{unseen:,} problems were not attempted"] if unseen else []
+    if said or not rates:
+        reason = "; ".join(said) or "there is no problem"
+        return Finding(rule, "INSUFFICIENT_EVIDENCE", reason)
     return Finding(rule, "PASS", f"{len(rates):,} problems solved as often as they must be")
 
 
-def _counts(side: Side) -> dict[str, tuple[int, int]]:
-    """(correct, without a score) of each problem, by id, else by position."""
+def _counts(side: Side) -> dict[str, tuple[int, int, int]]:
+    """(correct, without a score, of all) of each problem, by id, else by position.
+
+    Where several problems have one id, it stands for all of them.
+    """
     by_id = all(row.id for row in side.rows)
-    seen: dict[str, dict[int, bool | None]] = defaultdict(dict)
+    seen: dict[str, dict[tuple[int, int], bool | None]] = defaultdict(dict)
     for row in side.rows:
-        key = row.id if by_id else str(row.problem)
-        seen[key][row.repeat] = None if row.reward is None else row.correct
-    return {
-        key: (
-            sum(bool(value) for value in tries.values()),
-            side.repeats - sum(value is not None for value in tries.values()),
-        )
-        for key, tries in seen.items()
-    }
+        if row.repeat < side.repeats:
+            solved = None if row.reward is None else row.correct
+            key = row.id if by_id else str(row.problem)
+            seen[key][row.problem, row.repeat] = solved
+    counts = {}
+    for key, tries in seen.items():
+        of = len({problem for problem, _ in tries}) * side.repeats
+        scored = sum(value is not None for value in tries.values())
+        counts[key] = (sum(bool(value) for value in tries.values()), of - scored, of)
+    return counts
 
 
 _RATES = (

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from pytest_nel.stats.pass_at_k import pass_at_k
@@ -11,6 +11,7 @@ METRIC = "mean_reward"
 SUPPORTED = "mean_reward, pass@1, pass@<k>, scorer:<name>"
 _AT_K = re.compile(r"pass@([1-9]\d{0,4})")
 _SCORER = "scorer:"
+_NOISE = 1e-9
 
 
 class Try(NamedTuple):
@@ -27,6 +28,11 @@ class Try(NamedTuple):
 
 Value: TypeAlias = Callable[[Sequence[Try]], float | None]
 """From the attempts at one problem to its value; None where they are too few."""
+
+
+def in_range(rewards: Iterable[float]) -> bool:
+    """Whether all lie in [0, 1], but for rounding."""
+    return all(-_NOISE <= reward <= 1.0 + _NOISE for reward in rewards)
 
 
 def supported(metric: str) -> bool:

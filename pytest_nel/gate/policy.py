@@ -222,7 +222,8 @@ def parse_policy(text: str, where: str) -> Policy:
     except ValidationError as error:
         refuse([_problem(entry, raw) for entry in error.errors(include_url=False)], document, where)
         raise  # never without problems
-    policy = _policy(parsed, document, where, states=bool(set(raw) - {"version"}))
+    states = bool(parsed.defaults.model_fields_set or parsed.benchmarks)
+    policy = _policy(parsed, document, where, states=states)
     refuse(_cross_checks(policy, parsed), document, where)
     return policy
 

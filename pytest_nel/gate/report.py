@@ -1,5 +1,6 @@
 """What a gate reports: a row per benchmark and the verdict over them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -72,7 +73,7 @@ class BenchmarkGate:
         """Under the reference system's names, and more."""
         limits, low_high = self.rule.limits, self.interval or (None, None)
         relative = None
-        if self.delta is not None and self.baseline:
+        if self.delta is not None and self.baseline and math.isfinite(self.delta / self.baseline):
             relative = round(100 * self.delta / self.baseline, 2)
         breached = {one.rule for one in self.findings if one.status == "BREACH"}
         return {
