@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from pytest_nel.cli._processes import in_processes, processes_for
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.text import showable
@@ -22,6 +23,7 @@ from pytest_nel.reports.gate_markdown import gate_markdown
 from pytest_nel.reports.github import annotations, append_summary
 
 FORMATS = ("text", "markdown", "json")
+_INTERRUPTED = 130  # as shells say it; 2 is a verdict here
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print the verdict; 0 GO, 1 NO-GO, 2 INCONCLUSIVE, 4 for a mistake."""
+    """Print the verdict; 0 GO, 1 NO-GO, 2 INCONCLUSIVE, 4 for a mistake, 130 after Ctrl-C."""
     if options.rest:
         options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
     if len(options.runs) > 2:
@@ -61,8 +63,13 @@ def main(options: argparse.Namespace) -> int:
         policy = load_policy(options.policy)
         *baseline, candidate = options.runs
         runs = runs_of(candidate, baseline[0] if baseline else None)
-        report = evaluate(policy, runs, options.allow_different)
+        count = processes_for(runs.weight, len(runs.candidate))
+        spread = in_processes(count) if count > 1 else map
+        report = evaluate(policy, runs, options.allow_different, spread=spread)
         _write(report, options)
+    except KeyboardInterrupt:
+        sys.stderr.write("nel gate: interrupted, nothing was decided\n")
+        return _INTERRUPTED
     except NelError as error:
         sys.stderr.write(f"nel gate: {showable(str(error), 20_000)}\n")
         return Exit.USAGE
