@@ -57,6 +57,8 @@ def expected(error: Mapping[str, Any]) -> str:
             return f"{words} {context[key]}"
     if error["type"] == "literal_error":
         return f"one of {context['expected']}"
+    if error["type"] == "finite_number":
+        return "a finite number"
     if error["type"] == "too_short":
         return f"at least {context['min_length']} entry"
     for prefix, words in (

@@ -1,5 +1,6 @@
 """A policy applied to two runs: a row per benchmark, and the verdict over all of them."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -238,8 +239,8 @@ def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding])
     return BenchmarkGate(
         rule,
         findings,
-        sum(measured.baseline) / n if n else None,
-        sum(measured.candidate) / n if n else None,
+        math.fsum(measured.baseline) / n if n else None,
+        math.fsum(measured.candidate) / n if n else None,
         difference.value if difference else None,
         (difference.low, difference.high) if difference else None,
         difference.method if difference else None,

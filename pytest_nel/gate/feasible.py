@@ -73,7 +73,8 @@ def unmeetable(policy: Policy, plans: Mapping[str, Planned], *, baseline: bool) 
             continue
         for key, text in _problems(rule, plan, baseline=baseline):
             own = rule.listed and key[0] in policy.benchmarks[name].model_fields_set
-            where = policy.place(*(("benchmarks", name) if own else ("defaults",)), *key)
+            inherited = not own and key[0] in policy.defaults.model_fields_set
+            where = policy.place(*(("defaults",) if inherited else ("benchmarks", name)), *key)
             lines.append(f"{where}: {name}: {'.'.join(key)}: {text}")
     return lines
 

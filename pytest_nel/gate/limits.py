@@ -270,7 +270,7 @@ def _counts(side: Side) -> dict[str, tuple[int, int, int]]:
             key = row.id if by_id else str(row.problem)
             seen[key][row.problem, row.repeat] = solved
     counts = {}
-    for key, tries in seen.items():
+    for key, tries in sorted(seen.items(), key=lambda item: min(item[1])):
         of = len({problem for problem, _ in tries}) * side.repeats
         scored = sum(value is not None for value in tries.values())
         counts[key] = (sum(bool(value) for value in tries.values()), of - scored, of)

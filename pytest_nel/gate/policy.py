@@ -102,7 +102,7 @@ class Thresholds(_Model):
 
 
 class _PolicyFile(_Model):
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_no_bool)]
     evidence: Literal["ci", "point"] | None = None
     correction: Literal["none", "holm"] = "none"
     comparable: list[str] | None = None
@@ -292,12 +292,14 @@ def _cross_checks(policy: Policy, parsed: _PolicyFile) -> Iterator[Problem]:
     for name in parsed.comparable or ():
         if name not in FIELDS:
             yield Problem(("comparable",), f"unknown field {name!r}{suggestion(name, FIELDS)}")
+    stated = frozenset(policy.defaults.model_fields_set)
+    yield from _entry_checks(Rule("", policy.defaults, stated, listed=False), ("defaults",))
     for rule in policy.rules():
-        yield from _entry_checks(rule)
+        yield from _entry_checks(rule, ("benchmarks", rule.benchmark))
 
 
-def _entry_checks(rule: Rule) -> Iterator[Problem]:
-    path, limits = ("benchmarks", rule.benchmark), rule.limits
+def _entry_checks(rule: Rule, path: tuple[str, ...]) -> Iterator[Problem]:
+    limits = rule.limits
     if rule.required and limits.metric is None:
         message = (
             "required benchmark must resolve to an explicit metric, such as metric: mean_reward"
@@ -311,6 +313,7 @@ def _entry_checks(rule: Rule) -> Iterator[Problem]:
         for name in ("min_score", "per_category", "min_pass_rate", "must_pass"):
             if getattr(limits, name) is not None:
                 yield Problem((*path, name), "has no meaning with direction: lower_is_better")
-    if limits.relative_guard_below is not None and limits.max_relative_drop is None:
+    idle = limits.relative_guard_below is not None and limits.max_relative_drop is None
+    if idle and rule.listed:  # an entry may add to the defaults what makes it work
         message = "does nothing without max_relative_drop"
         yield Problem((*path, "relative_guard_below"), message)

@@ -16,6 +16,7 @@ def write_run(
     bundle: Mapping[str, Any] | None = None,
     row: Mapping[str, Any] | None = None,
     categories: Sequence[str] = (),
+    clusters: Sequence[str] = (),
     fingerprint: Mapping[str, Any] | None = None,
 ) -> Path:
     """One benchmark of ours: a reward per problem, or several; None is an attempt without score."""
@@ -36,7 +37,7 @@ def write_run(
                 "model_response": f"answer {reward}",
                 "expected_answer": "x",
                 "scoring_details": {},
-                "metadata": {"category": categories[at]} if categories else {},
+                "metadata": _about(at, category=categories, cluster=clusters),
             }
             rows.append(said | dict(row or {}))
     (folder / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
@@ -66,6 +67,10 @@ def write_run(
     whole = {**whole, **(bundle or {})}
     (folder / f"eval-20260101T000000Z-{name}.json").write_text(json.dumps(whole))
     return directory
+
+
+def _about(at: int, **named: Sequence[str]) -> dict[str, str]:
+    return {key: names[at] for key, names in named.items() if names}
 
 
 FINGERPRINT: Mapping[str, Any] = {
