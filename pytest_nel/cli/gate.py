@@ -92,16 +92,15 @@ def _printed(report: GateReport, options: argparse.Namespace) -> str:
 
 
 def _write(report: GateReport, options: argparse.Namespace) -> None:
-    markdown = options.report
-    if options.output is not None:
-        with whole(options.output) as file:
-            file.write(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n")
-        beside = options.output.with_suffix(".md")
-        if markdown is None and not options.no_report and options.format != "json":
-            markdown = beside
-    if options.output is not None and markdown == options.output:
+    output, markdown = options.output, options.report
+    if output is not None and markdown is None and options.format != "json":
+        markdown = None if options.no_report else output.with_suffix(".md")
+    if output is not None and markdown == output:
         msg = f"--report and --output are both {markdown}: name two files"
         raise ConfigError(msg)
+    if output is not None:
+        with whole(output) as file:
+            file.write(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n")
     if markdown is not None:
         with whole(markdown) as file:
             file.write(gate_markdown(report, now=time.time()))

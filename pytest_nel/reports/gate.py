@@ -27,8 +27,8 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
         verbose: Whether reasons of what passed are said, too, and warnings.
     """
     colour = {_COLOURS[report.verdict]: True, "bold": True}
-    lines = [Line(f"{report.verdict}  {report.policy}", colour)]
-    lines += [Line(f"  {reason}") for reason in report.reasons]
+    lines = [Line(f"{report.verdict}  {_one_line(report.policy)}", colour)]
+    lines += [Line(f"  {_one_line(reason)}") for reason in report.reasons]
     if report.allowed:
         lines.append(Line(f"  allowed to differ: {', '.join(report.allowed)}", {"yellow": True}))
     rows = list(report.rows)
@@ -44,7 +44,7 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
         lines.append(Line(f"… and {len(report.rows) - len(rows)} more"))
     lines += _why(rows, verbose=verbose)
     if verbose:
-        lines += [Line(f"warning: {text}", {"yellow": True}) for text in report.warnings]
+        lines += [Line(f"warning: {_one_line(text)}", {"yellow": True}) for text in report.warnings]
     return lines
 
 
@@ -52,18 +52,18 @@ def _why(rows: Sequence[BenchmarkGate], *, verbose: bool) -> Iterator[Line]:
     for row in rows:
         if row.status == "PASS" and not verbose:
             continue
+        name = _one_line(row.rule.benchmark)
         reasons = [one.reason for one in row.findings] if verbose else row.reasons
         for reason in reasons[: None if verbose else _REASONS]:
-            text = showable(reason, 400).replace("\n", " ")
-            yield Line(f"  {row.rule.benchmark}: {text}")
+            yield Line(f"  {name}: {_one_line(reason)}")
         if len(reasons) > _REASONS and not verbose:
-            yield Line(f"  {row.rule.benchmark}: … and {len(reasons) - _REASONS} more")
+            yield Line(f"  {name}: … and {len(reasons) - _REASONS} more")
 
 
 def _cells(row: BenchmarkGate) -> tuple[str, ...]:
     margin = row.margin_problems
     return (
-        row.rule.benchmark,
+        _one_line(row.rule.benchmark),
         row.rule.limits.tier,
         _STATUS[row.status][0],
         _score(row.baseline),
@@ -81,6 +81,11 @@ def delta_text(row: BenchmarkGate) -> str:
     if row.interval is not None:
         text += f" [{100 * row.interval[0]:+.2f}, {100 * row.interval[1]:+.2f}]"
     return text
+
+
+def _one_line(text: str) -> str:
+    """Names and reasons hold what others wrote."""
+    return " ".join(showable(text, 400).splitlines())
 
 
 def _score(value: float | None) -> str:

@@ -78,5 +78,5 @@ def _score(value: float | None) -> str:
 
 def escaped(text: str) -> str:
     """Names and reasons hold what others wrote: none of it may become a table, a link or HTML."""
-    clean = showable(text, _REASON).replace("\n", " ")
+    clean = " ".join(showable(text, _REASON).splitlines())
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>|#~" else char for char in clean)

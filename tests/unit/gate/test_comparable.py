@@ -1,0 +1,80 @@
+"""Which fields of two bundles must be the same, and what is not known on both sides."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_nel.gate.comparable import FIELDS, MUST_MATCH, compared
+from tests.support.stored import FINGERPRINT
+
+
+def bundle(**changed: Any) -> dict[str, Any]:
+    return {"fingerprint": {**FINGERPRINT, **changed}, "benchmark": {"name": "b", "repeats": 1}}
+
+
+REFERENCE: Mapping[str, Any] = {
+    "config": {"model": "m", "temperature": 0.0},
+    "benchmark": {"name": "b", "repeats": 1},
+}
+
+
+def test_equal_bundles_differ_in_nothing() -> None:
+    found = compared(bundle(), bundle(), FIELDS)
+
+    assert found == type(found)([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"rows_hash": "x"}, "dataset: rows_hash sha256:rows in the baseline, x in the candidate"),
+        ({"seeds": "x"}, "prompts: seeds sha256:seeds in the baseline, x in the candidate"),
+        ({"extra": "x"}, "scorer: extra  in the baseline, x in the candidate"),
+        ({"scorers": ["f1"]}, "scorer: scorers nothing in the baseline, ['f1'] in the candidate"),
+        (
+            {"sampling": [{"temperature": 0.0, "top_p": 0.5}]},
+            "sampling: top_p nothing in the baseline, 0.5 in the candidate",
+        ),
+        (
+            {"sampling": [{"temperature": 0.0}, {"temperature": 1.0}]},
+            "sampling: temperature 0.0 in the baseline, [0.0, 1.0] in the candidate",
+        ),
+    ],
+)
+def test_each_difference_is_a_line_with_both_values(changed: Mapping[str, Any], line: str) -> None:
+    assert compared(bundle(), bundle(**changed), MUST_MATCH).different == [line]
+
+
+def test_the_order_of_what_was_sent_is_nothing() -> None:
+    one, other = [{"temperature": 0.0}, {"temperature": 1.0}], [{"temperature": 1.0}]
+
+    found = compared(bundle(sampling=one), bundle(sampling=[*other, one[0]]))
+
+    assert found.different == []
+
+
+def test_what_one_side_does_not_say_is_unknown() -> None:
+    found = compared(REFERENCE, bundle())
+
+    assert found.different == []
+    assert found.unknown == ["dataset", "prompts", "scorer", "solver"]
+
+
+def test_what_the_reference_system_does_say_is_compared() -> None:
+    other = {**REFERENCE, "config": {"model": "m", "temperature": 1.0}}
+
+    assert compared(other, bundle()).different == [
+        "sampling: temperature 1.0 in the baseline, 0.0 in the candidate"
+    ]
+
+
+def test_a_difference_that_is_allowed_is_named_apart() -> None:
+    found = compared(bundle(), bundle(rows_hash="x", pass_at=0.5), allowed=["dataset", "model"])
+
+    assert found.allowed == ["dataset"]
+    assert [line.split(":")[0] for line in found.different] == ["scorer"]
+
+
+def test_an_allowance_for_what_does_not_differ_is_nothing() -> None:
+    assert compared(bundle(), bundle(), allowed=FIELDS).allowed == []
