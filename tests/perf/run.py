@@ -18,6 +18,7 @@ if not __package__:  # run as a script: only this folder is on the path
 
 from tests.perf import (
     cases_cost,
+    cases_gate,
     cases_installed,
     cases_journal,
     cases_peers,
@@ -46,6 +47,7 @@ CASES: dict[str, Case] = {
     "distributed": cases_journal.distributed,
     "resumed": cases_journal.resumed,
     "page": cases_report.page,
+    "gate": cases_gate.gate,
 }
 
 

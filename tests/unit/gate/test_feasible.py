@@ -111,10 +111,18 @@ def test_a_drop_is_no_question_without_a_baseline() -> None:
     ("limits", "planned", "said"),
     [
         ("metric: pass@4", plan(repeats=3), "metric: pass@4 needs 4 repeats, there are 3"),
-        ("metric: 'scorer:f1'", plan(scorers=("bleu",)), "has no further scorer 'f1'; it has: bleu"),
+        (
+            "metric: 'scorer:f1'",
+            plan(scorers=("bleu",)),
+            "has no further scorer 'f1'; it has: bleu",
+        ),
         ("max_cost: 3", plan(), "max_cost: the service has no prices: add `prices` to it"),
         ("max_unscored: 0", plan(500, total=1000), "500 of 1,000 problems are planned"),
-        ("must_pass: [a, zz]", plan(ids=("a",)), "must_pass: no problem that is planned has the id zz"),
+        (
+            "must_pass: [a, zz]",
+            plan(ids=("a",)),
+            "must_pass: no problem that is planned has the id zz",
+        ),
         ("min_pass_rate: {zz: 1}", plan(ids=("a",)), "min_pass_rate: no problem that is planned"),
         (
             "per_category: {law: {max_drop: 0.1}}",
@@ -160,7 +168,9 @@ def test_what_it_has_is_not_refused(limits: str, planned: Planned) -> None:
 
 
 def test_a_limit_of_the_defaults_is_named_where_it_stands() -> None:
-    text = "version: 1\ndefaults:\n  metric: mean_reward\n  max_drop: 0.001\nbenchmarks: {mmlu: {}}\n"
+    text = (
+        "version: 1\ndefaults:\n  metric: mean_reward\n  max_drop: 0.001\nbenchmarks: {mmlu: {}}\n"
+    )
 
     found = unmeetable(parse_policy(text, "p.yaml"), {"mmlu": plan(100)}, baseline=True)
 

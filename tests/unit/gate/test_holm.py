@@ -17,10 +17,7 @@ MOST = 0.02
 def report_of(
     sides: Sequence[tuple[Side, Side]], correction: str, limits: str = f"max_drop: {MOST}"
 ) -> GateReport:
-    text = (
-        f"version: 1\ncorrection: {correction}\n"
-        f"defaults: {{metric: mean_reward, {limits}}}\n"
-    )
+    text = f"version: 1\ncorrection: {correction}\ndefaults: {{metric: mean_reward, {limits}}}\n"
     base = {f"b{at:02}": one for at, (one, _) in enumerate(sides)}
     cand = {f"b{at:02}": other for at, (_, other) in enumerate(sides)}
     runs = Runs(
@@ -77,8 +74,10 @@ def test_a_breach_that_does_not_stand_is_open_and_says_so() -> None:
 
     assert alone.verdict == "NO-GO"
     assert corrected.verdict == "INCONCLUSIVE"
-    assert corrected.rows[0].reasons[0].endswith(
-        "does not stand after Holm's correction over the benchmarks"
+    assert (
+        corrected.rows[0]
+        .reasons[0]
+        .endswith("does not stand after Holm's correction over the benchmarks")
     )
 
 

@@ -111,9 +111,7 @@ def test_must_pass_names_what_failed_and_what_is_not_there(tmp_path: Path) -> No
     failed = alone(tmp_path / "f", [[1.0, 0.0]] * 3, "must_pass: [p0, p2]")
     gone = alone(tmp_path / "g", [1.0], "must_pass: [p0, nothing]")
 
-    assert failed.rows[0].reasons == [
-        "not solved as often as it must be: p0 (1 of 2), p2 (1 of 2)"
-    ]
+    assert failed.rows[0].reasons == ["not solved as often as it must be: p0 (1 of 2), p2 (1 of 2)"]
     assert gone.rows[0].reasons == ["no attempt at nothing"]
 
 
@@ -189,7 +187,11 @@ def runtime(**stats: Any) -> dict[str, Any]:
         ("max_p95_latency: 2", {}, "INSUFFICIENT_EVIDENCE"),
         ("max_tokens: 100", {"total_tokens": 100, "steps_without_usage": 0}, "PASS"),
         ("max_tokens: 100", {"total_tokens": 101, "steps_without_usage": 0}, "BREACH"),
-        ("max_tokens: 100", {"total_tokens": 50, "steps_without_usage": 1}, "INSUFFICIENT_EVIDENCE"),
+        (
+            "max_tokens: 100",
+            {"total_tokens": 50, "steps_without_usage": 1},
+            "INSUFFICIENT_EVIDENCE",
+        ),
         ("max_tokens: 100", {"total_tokens": 101, "steps_without_usage": 1}, "BREACH"),
         ("max_cost: 3", {"cost": {"total": 2.5, "currency": "USD", "n_unknown": 0}}, "PASS"),
         ("max_cost: 3", {"cost": {"total": 3.5, "currency": "USD", "n_unknown": 0}}, "BREACH"),

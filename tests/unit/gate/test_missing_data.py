@@ -133,9 +133,7 @@ def test_nothing_measured_passes_nothing() -> None:
 def test_min_score_counts_both_ways(
     tmp_path: Path, gaps: int, least: float, expected: tuple[str, str]
 ) -> None:
-    report = gate(
-        tmp_path, None, with_gaps(RIGHT, gaps), f"max_drop: null, min_score: {least}"
-    )
+    report = gate(tmp_path, None, with_gaps(RIGHT, gaps), f"max_drop: null, min_score: {least}")
 
     assert status_of(report) == expected
 
@@ -150,8 +148,9 @@ def test_min_score_breaches_only_where_the_best_case_does(tmp_path: Path) -> Non
     assert status_of(many) == OPEN
     numbers = finding_of(many, "min_score").numbers
     assert (numbers["score_worst_case"], numbers["score_best_case"]) == (0.0, 0.6)
-    assert "600 attempts have no score, 0.0000 in the worst case and 0.6000 in the best" in (
-        many.rows[0].reasons[0]
+    assert (
+        "600 attempts have no score, 0.0000 in the worst case and 0.6000 in the best"
+        in (many.rows[0].reasons[0])
     )
 
 

@@ -49,7 +49,7 @@ def test_an_empty_directory(tmp_path: Path, empty: str) -> None:
             write_run(run, GOOD)
 
     with pytest.raises(ConfigError, match=rf"{empty} holds no results"):
-        decided(policy_of(EASY), *runs)
+        decided(policy_of(EASY), runs[0], runs[1])
 
 
 @pytest.mark.parametrize("side", ["base", "cand"])
@@ -62,9 +62,7 @@ def test_an_empty_directory(tmp_path: Path, empty: str) -> None:
         ({"n_made_again": 1}, "1 attempts were made again because of their outcome"),
     ],
 )
-def test_what_is_not_all_of_it(
-    tmp_path: Path, side: str, facts: dict[str, int], said: str
-) -> None:
+def test_what_is_not_all_of_it(tmp_path: Path, side: str, facts: dict[str, int], said: str) -> None:
     sides: dict[str, dict[str, Any]] = {"base": {}, "cand": {}}
     sides[side] = {"bundle": facts}
 
@@ -85,7 +83,9 @@ def test_a_subset_is_accepted_only_where_the_policy_says_so(tmp_path: Path) -> N
     assert status_of(report) == ("PASS", "GO")
 
 
-@pytest.mark.parametrize("facts", [{"shard": [0, 2]}, {"n_planned": 401, "n_total": 401}, {"n_made_again": 3}])
+@pytest.mark.parametrize(
+    "facts", [{"shard": [0, 2]}, {"n_planned": 401, "n_total": 401}, {"n_made_again": 3}]
+)
 def test_an_accepted_subset_accepts_nothing_else(tmp_path: Path, facts: dict[str, Any]) -> None:
     report = decided(policy_of(f"{EASY}, subset: accept"), *pair(tmp_path, {}, {"bundle": facts}))
 
@@ -185,7 +185,7 @@ def test_a_benchmark_whose_name_has_a_colon_does_not_confuse_the_message(tmp_pat
     base = write_run(tmp_path / "base", GOOD, name="a: b")
     cand = write_run(tmp_path / "cand", GOOD, name="a: b", fingerprint=_OTHER["prompts"])
 
-    with pytest.raises(ConfigError, match="--allow-different prompts$"):
+    with pytest.raises(ConfigError, match=r"--allow-different prompts$"):
         decided("version: 1\ndefaults: {max_drop: 0.9}\n", cand, base)
 
 
@@ -294,7 +294,7 @@ def test_limits_that_need_rows_are_not_dropped_without_them(tmp_path: Path) -> N
     ]
     limits = f"{EASY}, max_relative_drop: 0.9, per_category: {{law: {{max_drop: 0.9}}}}"
 
-    report = decided(policy_of(limits), *runs)
+    report = decided(policy_of(limits), runs[0], runs[1])
 
     open_ones = [one.rule for one in report.rows[0].findings if one.status != "PASS"]
     assert report.verdict == "INCONCLUSIVE"

@@ -181,7 +181,7 @@ def policy_with(limits: Mapping[str, Any], correction: str = "none") -> Policy:
 def test_so_it_is_with_holms_correction_over_several_benchmarks(
     cases: list[tuple[Problems, Attempts, Attempts, Attempts]], data: st.DataObject
 ) -> None:
-    """Each corrected p-value can only rise when any p-value does, and it rises with the candidate."""
+    """Corrected p-values rise with each p-value, and those with the candidate."""
     policy = policy_with(data.draw(limits(1)) | {"metric": "mean_reward"}, "holm")
     baselines = [about.side(base) for about, base, _, _ in cases]
     before = [about.side(cand) for about, _, cand, _ in cases]
@@ -205,9 +205,10 @@ def shuffled(side: Side, seed: int) -> Side:
     return replace(side, rows=rows)
 
 
-def sharded(side: Side, seed: int) -> Side:
+def sharded(side: Side, first: int) -> Side:
     """The rows of two shards, one after the other."""
-    return replace(side, rows=[row for part in (1, 0) for row in side.rows if row.problem % 2 == part])
+    parts = [[row for row in side.rows if row.problem % 2 == half] for half in (0, 1)]
+    return replace(side, rows=parts[first % 2] + parts[1 - first % 2])
 
 
 @pytest.mark.parametrize("arranged", [shuffled, sharded])
@@ -352,9 +353,11 @@ _POLICIES = [
     "version: 1\nbenchmarks: {mmlu: {metric: pass@1, max_drop: 0.2, max_relative_drop: 0.5}}\n",
     "version: 1\nbenchmarks: {mmlu: {metric: 'scorer:f1', min_score: 0.1, must_pass: [p1]}}\n",
     "version: 1\ndefaults: {metric: mean_reward, max_drop: 2, direction: lower_is_better}\n",
-    "version: 1\ncorrection: holm\ndefaults: {min_score: 0.2, min_pass_rate: 0.5, max_cost: 1,"
-    " max_tokens: 5, max_p95_latency: 1, max_unscored: 0.5, max_unparsed: 1, max_truncated: 2,"
-    " per_category: {law: {max_drop: 0.1, min_score: 0.1}}}\n",
+    (
+        "version: 1\ncorrection: holm\ndefaults: {min_score: 0.2, min_pass_rate: 0.5, max_cost: 1,"
+        " max_tokens: 5, max_p95_latency: 1, max_unscored: 0.5, max_unparsed: 1, max_truncated: 2,"
+        " per_category: {law: {max_drop: 0.1, min_score: 0.1}}}\n"
+    ),
     "version: 1\nbenchmarks: {mmlu: {tier: advisory, metric: mean_reward}}\n",
 ]
 
@@ -369,11 +372,16 @@ def test_files_of_any_shape_are_decided_or_refused_in_words(
             (Path(folder) / name / "mmlu").mkdir(parents=True)
             (Path(folder) / name / "mmlu" / "eval-1.json").write_bytes(bundle)
             (Path(folder) / name / "mmlu" / "results.jsonl").write_bytes(rows)
-        try:
-            runs = runs_of(Path(folder) / "cand", Path(folder) / "base")
-            report = evaluate(parse_policy(policy, "p.yaml"), runs)
-        except ConfigError as error:
-            assert str(error)
-        else:
-            assert report.verdict in RANK
-            json.dumps(report.as_json(), allow_nan=False)
+        said = decided_or_refused(Path(folder), policy)
+
+    assert said in RANK or len(said) > 20
+
+
+def decided_or_refused(folder: Path, policy: str) -> str:
+    """The verdict, whose report is JSON, or the message."""
+    try:
+        report = evaluate(parse_policy(policy, "p.yaml"), runs_of(folder / "cand", folder / "base"))
+    except ConfigError as error:
+        return str(error)
+    json.dumps(report.as_json(), allow_nan=False)
+    return report.verdict

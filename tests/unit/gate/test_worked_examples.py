@@ -127,9 +127,7 @@ def test_example_8_the_guard_spares_a_high_baseline(
 
 
 @pytest.mark.parametrize(("after", "expected"), [(5.5, BREACHED), (4.5, PASSED)])
-def test_example_9_lower_is_better(
-    tmp_path: Path, after: float, expected: tuple[str, str]
-) -> None:
+def test_example_9_lower_is_better(tmp_path: Path, after: float, expected: tuple[str, str]) -> None:
     limits = "max_drop: 0.3, direction: lower_is_better"
 
     report = gate(tmp_path, [5.0] * 50, [after] * 50, limits)

@@ -86,11 +86,20 @@ def test_two_benchmarks_in_one_folder_would_share_their_rows(tmp_path: Path) -> 
         ("[]", "expected an object, got list"),
         ("{}", "benchmark.name: expected text"),
         ('{"benchmark": {"name": 5}}', "benchmark.name: expected text"),
-        ('{"benchmark": {"name": "b", "repeats": 0}}', "benchmark.repeats: expected a whole number"),
-        ('{"benchmark": {"name": "b"}, "n_planned": "10"}', "n_planned: expected a count, got '10'"),
+        (
+            '{"benchmark": {"name": "b", "repeats": 0}}',
+            "benchmark.repeats: expected a whole number",
+        ),
+        (
+            '{"benchmark": {"name": "b"}, "n_planned": "10"}',
+            "n_planned: expected a count, got '10'",
+        ),
         ('{"benchmark": {"name": "b"}, "n_planned": -1}', "n_planned: expected a count, got -1"),
         ('{"benchmark": {"name": "b"}, "n_scored": true}', "n_scored: expected a count, got True"),
-        ('{"benchmark": {"name": "b"}, "fingerprint": 5}', "fingerprint: expected an object, got 5"),
+        (
+            '{"benchmark": {"name": "b"}, "fingerprint": 5}',
+            "fingerprint: expected an object, got 5",
+        ),
         ('{"benchmark": {"name": "b"}, "shard": [1]}', "shard: expected two numbers"),
         (
             '{"benchmark": {"name": "b"}, "n_planned": 5, "n_attempted": 6}',
@@ -114,7 +123,7 @@ def test_a_damaged_bundle_beside_a_sound_one_is_refused_too(tmp_path: Path) -> N
     run = write_run(tmp_path / "run", [1.0])
     (run / "mmlu" / "eval-zzz.json").write_text("{")
 
-    with pytest.raises(ConfigError, match="eval-zzz.json: this bundle cannot be read"):
+    with pytest.raises(ConfigError, match=r"eval-zzz\.json: this bundle cannot be read"):
         stored_run(run)
 
 
@@ -303,9 +312,7 @@ def test_lines_are_read_together_as_they_are_one_by_one(
 
 
 def test_what_was_asked_is_told_apart(tmp_path: Path) -> None:
-    base, cand = (
-        write_reference_run(tmp_path / name, [1.0, 0.0]) for name in ("base", "cand")
-    )
+    base, cand = (write_reference_run(tmp_path / name, [1.0, 0.0]) for name in ("base", "cand"))
 
     one, other = stored_run(base).side("mmlu"), stored_run(cand).side("mmlu")
 

@@ -107,12 +107,19 @@ def test_the_markdown_has_the_reference_systems_columns_and_more() -> None:
         "",
         "- BREACH: gsm8k \\[supporting\\]",
         "",
-        "| Benchmark | Tier | Status | Metric | Baseline | Candidate | Δ, 95 % CI (pp) | Margin | N |",
+        (
+            "| Benchmark | Tier | Status | Metric | Baseline | Candidate "
+            "| Δ, 95 % CI (pp) | Margin | N |"
+        ),
         "|---|---|---|---|--:|--:|--:|--:|--:|",
-        "| mmlu | critical | ✅ PASS | mean\\_reward | 0.8124 | 0.8084 "
-        "| -0.40 [-1.30, +0.50] | -4 | 1,319 |",
-        "| gsm8k | supporting | ❌ BREACH | pass@1 | 0.8124 | 0.8084 "
-        "| -0.40 [-1.30, +0.50] | +9 | 1,319 |",
+        (
+            "| mmlu | critical | ✅ PASS | mean\\_reward | 0.8124 | 0.8084 "
+            "| -0.40 [-1.30, +0.50] | -4 | 1,319 |"
+        ),
+        (
+            "| gsm8k | supporting | ❌ BREACH | pass@1 | 0.8124 | 0.8084 "
+            "| -0.40 [-1.30, +0.50] | +9 | 1,319 |"
+        ),
         "",
         "## What did not pass",
         "",
@@ -178,8 +185,10 @@ def test_where_no_row_decides_one_more_check_says_so() -> None:
             "INCONCLUSIVE",
             [
                 "INSUFFICIENT_EVIDENCE: gsm8k [supporting]",
-                "Action: re-run with more items, add repeats, or relax thresholds for these "
-                "benchmarks.",
+                (
+                    "Action: re-run with more items, add repeats, or relax thresholds for these "
+                    "benchmarks."
+                ),
             ],
         ),
         (
