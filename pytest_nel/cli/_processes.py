@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -44,7 +43,7 @@ def in_processes(count: int) -> Callable[[Callable[[str], _T], Sequence[str]], I
         )
         given = 0
         try:
-            with _deaf():  # what is started here does not hear Ctrl-C: we do, and end it
+            with _deaf():
                 results = pool.map(_call, names)
             for result in results:
                 yield result
@@ -59,14 +58,15 @@ def in_processes(count: int) -> Callable[[Callable[[str], _T], Sequence[str]], I
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
+    """Ctrl-C is held back, and never heard by what is started meanwhile: it inherits the mask."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: TID251  there is no pytest here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)  # noqa: TID251  as above
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _TAKEN: list[Callable[[str], Any]] = []

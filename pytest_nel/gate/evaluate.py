@@ -196,11 +196,12 @@ def refuse_asked_differently(
         return []
     one, other = baseline.questions, candidate.questions
     both = one.keys() & other.keys()
-    differ = sum(one[key] != other[key] for key in both)
+    differ = {key[0] for key in both if one[key] != other[key]}
     if not differ:
         return []
     if "prompts" not in comparison.free:
-        line = f"prompts: {differ:,} of {len(both):,} attempts were asked otherwise"
+        of = len({problem for problem, _ in both})
+        line = f"prompts: {len(differ):,} of {of:,} problems were asked otherwise"
         refuse_different({name: [line]})
     return ["prompts"]
 

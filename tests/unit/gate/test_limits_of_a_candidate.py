@@ -149,10 +149,13 @@ def test_an_id_that_several_problems_have_stands_for_all_of_them(tmp_path: Path)
     ("limits", "facts", "status"),
     [
         ("max_unscored: 0", {}, "PASS"),
-        ("max_unscored: 4", {"n_scored": 95}, "BREACH"),
-        ("max_unscored: 5", {"n_scored": 95}, "PASS"),
-        ("max_unscored: 0.05", {"n_scored": 95}, "PASS"),
-        ("max_unscored: 0.049", {"n_scored": 95}, "BREACH"),
+        ("max_unscored: 4", {"n_scored": 95, "n_unscored": 5}, "BREACH"),
+        ("max_unscored: 5", {"n_scored": 95, "n_unscored": 5}, "PASS"),
+        ("max_unscored: 0.05", {"n_scored": 95, "n_unscored": 5}, "PASS"),
+        ("max_unscored: 0.049", {"n_scored": 95, "n_unscored": 5}, "BREACH"),
+        # ten were not attempted: they could have no score, either
+        ("max_unscored: 9", {"n_planned": 110, "n_total": 110}, "INSUFFICIENT_EVIDENCE"),
+        ("max_unscored: 10", {"n_planned": 110, "n_total": 110}, "PASS"),
         ("max_unparsed: 2", {"n_unparsed": 2}, "PASS"),
         ("max_unparsed: 2", {"n_unparsed": 3}, "BREACH"),
         ("max_unparsed: 0.02", {"n_unparsed": 3}, "BREACH"),

@@ -210,7 +210,7 @@ def test_questions_that_differ_row_by_row_are_refused(tmp_path: Path, *, ours: b
     with pytest.raises(ConfigError) as caught:
         decided(policy_of(EASY), cand, base)
 
-    assert "  mmlu: prompts: 1 of 400 attempts were asked otherwise" in str(caught.value)
+    assert "  mmlu: prompts: 1 of 400 problems were asked otherwise" in str(caught.value)
     assert "--allow-different prompts" in str(caught.value)
 
 
