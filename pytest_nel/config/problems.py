@@ -9,6 +9,15 @@ from pytest_nel.config._document import Document, shown
 from pytest_nel.config.interpolate import Path, Problem
 from pytest_nel.core.errors import ConfigError
 
+_KINDS = (
+    ("int", "a whole number"),
+    ("float", "a number"),
+    ("bool", "true or false"),
+    ("string", "text (quote it)"),
+    ("list", "a list"),
+    ("dict", "a mapping (key: value)"),
+    ("model", "a mapping (key: value)"),
+)
 _SECRET_WORDS = ("api_key", "token", "secret", "password")
 
 
@@ -55,24 +64,15 @@ def expected(error: Mapping[str, Any]) -> str:
     for key, words in bounds.items():
         if key in context:
             return f"{words} {context[key]}"
-    if error["type"] == "literal_error":
-        return f"one of {context['expected']}"
-    if error["type"] == "finite_number":
-        return "a finite number"
-    if error["type"] == "too_short":
-        return f"at least {context['min_length']} entry"
-    for prefix, words in (
-        ("int", "a whole number"),
-        ("float", "a number"),
-        ("bool", "true or false"),
-        ("string", "text (quote it)"),
-        ("list", "a list"),
-        ("dict", "a mapping (key: value)"),
-        ("model", "a mapping (key: value)"),
-    ):
-        if error["type"].startswith(prefix):
-            return words
-    return str(error["msg"])
+    exact = {
+        "literal_error": f"one of {context.get('expected')}",
+        "finite_number": "a finite number",
+        "too_short": f"at least {context.get('min_length')} entry",
+    }
+    if error["type"] in exact:
+        return exact[error["type"]]
+    found = (words for prefix, words in _KINDS if error["type"].startswith(prefix))
+    return next(found, str(error["msg"]))
 
 
 def got(path: Path, raw: Any) -> str:

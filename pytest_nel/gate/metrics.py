@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from pytest_nel.stats.pass_at_k import pass_at_k
+from pytest_nel.stats.pass_at_k import pass_all_k, pass_at_k
 
 METRIC = "mean_reward"
-SUPPORTED = "mean_reward, pass@1, pass@<k>, scorer:<name>"
-_AT_K = re.compile(r"pass@([1-9]\d{0,4})")
+SUPPORTED = "mean_reward, pass@1, pass@<k>, pass^<k>, scorer:<name>"
+_AT_K = re.compile(r"pass([@^])([1-9]\d{0,4})")
 _SCORER = "scorer:"
 _NOISE = 1e-9
 
@@ -52,7 +52,7 @@ def scorer_of(metric: str) -> str | None:
 def attempts_needed(metric: str) -> int:
     """How many attempts a problem needs for a value."""
     found = _AT_K.fullmatch(metric)
-    return int(found[1]) if found else 1
+    return int(found[2]) if found else 1
 
 
 def value_of(metric: str) -> Value:
@@ -67,13 +67,13 @@ def value_of(metric: str) -> Value:
     if found is None:
         msg = f"a gate cannot compare {metric!r}"
         raise ValueError(msg)
-    k = int(found[1])
+    estimate, k = pass_at_k if found[1] == "@" else pass_all_k, int(found[2])
 
-    def pass_at(tries: Sequence[Try]) -> float | None:
+    def passed(tries: Sequence[Try]) -> float | None:
         solved = sum(one.correct for one in tries)
-        return pass_at_k(len(tries), solved, k) if len(tries) >= k else None
+        return estimate(len(tries), solved, k) if len(tries) >= k else None
 
-    return pass_at
+    return passed
 
 
 def _mean(tries: Sequence[Try]) -> float | None:

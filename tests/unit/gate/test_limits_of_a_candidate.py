@@ -249,3 +249,12 @@ def test_repeats_beyond_those_of_the_other_side_do_not_count(tmp_path: Path) -> 
 
     assert (report.rows[0].baseline, report.rows[0].candidate) == (1.0, 1.0)
     assert report.rows[0].n_missing == 0
+
+
+def test_all_of_k_is_compared_as_well(tmp_path: Path) -> None:
+    baseline, candidate = [[1.0, 1.0]] * 400, [[1.0, 1.0]] * 200 + [[1.0, 0.0]] * 200
+
+    report = gate(tmp_path, baseline, candidate, "metric: pass^2, max_drop: 0.05")
+
+    (row,) = report.rows
+    assert (row.baseline, row.candidate, row.status) == (1.0, 0.5, "BREACH")
