@@ -23,38 +23,52 @@ def write_run(
     tries = [one if isinstance(one, Sequence) else [one] for one in rewards]
     folder = directory / name
     folder.mkdir(parents=True)
-    rows = []
-    for at, values in enumerate(tries):
-        for repeat, reward in enumerate(values):
-            said = {
-                "problem_idx": at,
-                "repeat": repeat,
-                "problem_id": f"p{at}",
-                "outcome": _outcome(reward),
-                "reward": reward,
-                "scorer_rewards": {},
-                "prompt": f"question {at}",
-                "model_response": f"answer {reward}",
-                "expected_answer": "x",
-                "scoring_details": {},
-                "metadata": _about(at, category=categories, cluster=clusters),
-            }
-            rows.append(said | dict(row or {}))
+    rows = [
+        {**_row(at, repeat, reward), "metadata": about, **(row or {})}
+        for at, values in enumerate(tries)
+        for about in [_about(at, category=categories, cluster=clusters)]
+        for repeat, reward in enumerate(values)
+    ]
     (folder / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
-    flat = [reward for values in tries for reward in values]
-    means = [_mean(values) for values in tries]
-    known = [value for value in means if value is not None]
-    repeats = max((len(values) for values in tries), default=1)
-    counts = {word: sum(_outcome(reward) == word for reward in flat) for word in _OUTCOMES}
     whole = {
         "run_id": directory.name,
+        "fingerprint": {**FINGERPRINT, **(fingerprint or {})},
+        **_facts(name, tries),
+        **(bundle or {}),
+    }
+    (folder / f"eval-20260101T000000Z-{name}.json").write_text(json.dumps(whole))
+    return directory
+
+
+def _row(at: int, repeat: int, reward: float | None) -> dict[str, Any]:
+    return {
+        "problem_idx": at,
+        "repeat": repeat,
+        "problem_id": f"p{at}",
+        "outcome": _outcome(reward),
+        "reward": reward,
+        "scorer_rewards": {},
+        "prompt": f"question {at}",
+        "model_response": f"answer {reward}",
+        "expected_answer": "x",
+        "scoring_details": {},
+    }
+
+
+def _facts(name: str, tries: Sequence[Sequence[float | None]]) -> dict[str, Any]:
+    """What a bundle counts, and its score."""
+    flat = [reward for values in tries for reward in values]
+    known = [value for values in tries if (value := _mean(values)) is not None]
+    repeats = max((len(values) for values in tries), default=1)
+    counts = {word: sum(_outcome(reward) == word for reward in flat) for word in _OUTCOMES}
+    score = {"value": sum(known) / len(known) if known else None}
+    return {
         "benchmark": {
             "name": name,
             "samples": len(known),
             "repeats": repeats,
-            "scores": {"mean_reward": {"value": sum(known) / len(known) if known else None}},
+            "scores": {"mean_reward": score},
         },
-        "fingerprint": {**FINGERPRINT, **(fingerprint or {})},
         "n_results": len(flat),
         "n_planned": len(tries) * repeats,
         "n_total": len(tries) * repeats,
@@ -64,9 +78,6 @@ def write_run(
         "n_empty": 0,
         **{f"n_{word}": count for word, count in counts.items()},
     }
-    whole = {**whole, **(bundle or {})}
-    (folder / f"eval-20260101T000000Z-{name}.json").write_text(json.dumps(whole))
-    return directory
 
 
 def _about(at: int, **named: Sequence[str]) -> dict[str, str]:
