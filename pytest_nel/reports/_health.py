@@ -75,9 +75,9 @@ def _reasons(counts: Mapping[str, object]) -> str:
 
 def _failures(table: Table, row: Row) -> Markup:
     items = []
-    for kind, said in row.failures.items():
-        if not isinstance(said, Mapping):
-            continue
+    kinds = [(kind, said) for kind, said in row.failures.items() if isinstance(said, Mapping)]
+    kinds.sort(key=lambda pair: not pair[1].get("n_unscored"))  # those that cost a score first
+    for kind, said in kinds:
         examples = said.get("exemplars")
         shown = [
             tag("li", _link(table, row, one), " ", tag("code", _words.line(str(one.get("error")))))
