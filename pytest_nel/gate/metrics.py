@@ -32,7 +32,8 @@ Value: TypeAlias = Callable[[Sequence[Try]], float | None]
 
 def in_range(rewards: Iterable[float]) -> bool:
     """Whether all lie in [0, 1], but for rounding."""
-    return all(-_NOISE <= reward <= 1.0 + _NOISE for reward in rewards)
+    known = list(rewards)
+    return not known or (min(known) >= -_NOISE and max(known) <= 1.0 + _NOISE)
 
 
 def supported(metric: str) -> bool:

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
@@ -55,7 +56,7 @@ class ProblemPair(NamedTuple):
     where: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pairs:
     """Two runs of a benchmark, problem by problem.
 
@@ -72,7 +73,7 @@ class Pairs:
     bounded: bool = True
     baseline: float | None = None
 
-    @property
+    @cached_property
     def measured(self) -> "Values":
         """Values of the paired problems."""
         paired = [(one, one.measured) for one in self.problems if one.measured is not None]
@@ -207,12 +208,12 @@ def _singles(
         mine, yours = ours.get(name), theirs.get(name)
         left = None if mine is None else value(mine)
         right = None if yours is None else value(yours)
-        about = _about(mine, yours)
-        if left is None or right is None:
-            problems.append(_gap(name, about, left, right))
-        else:
-            two = Two(left, right)
-            problems.append(ProblemPair(name, *about, two, two, two, 0, "both"))
+        if mine is None or yours is None or left is None or right is None:
+            problems.append(_gap(name, _about(mine, yours), left, right))
+            continue
+        two, category = Two(left, right), mine.category or yours.category
+        cluster = mine.cluster or yours.cluster
+        problems.append(ProblemPair(name, category, cluster, two, two, two, 0, "both"))
     return problems, score
 
 

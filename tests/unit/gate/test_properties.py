@@ -250,14 +250,17 @@ def test_the_names_of_problems_are_nothing(case: tuple[Policy, Side, Side], seed
 def test_it_is_nothing_which_side_lists_more_problems(
     case: tuple[Problems, Attempts, Attempts, Attempts], extra: int, most: float
 ) -> None:
-    """Half right there and unknown here is as far from the best as from the worst."""
+    """Half right there and unknown here is as far from the best as from the worst.
+
+    Not with clusters, whose likeness is taken from what the baseline alone has.
+    """
     about, base, cand, _ = case
     policy = policy_with({"max_drop": most, "metric": "mean_reward"})
     more = Problems(
         about.count + extra,
         about.repeats,
         [*about.categories, *[""] * extra],
-        [*about.clusters, *[""] * extra],
+        [""] * (about.count + extra),
     )
     half: Attempts = [[0.5] * about.repeats] * extra
     gone: Attempts = [[GONE] * about.repeats] * extra
