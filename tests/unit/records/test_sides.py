@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,32 @@ def test_the_weight_of_runs_is_that_of_their_rows(tmp_path: Path) -> None:
 
     assert runs_of(runs[0], runs[1]).weight == sum(sizes)
     assert runs_of(runs[0]).weight == sizes[0]
+
+
+def test_a_run_is_not_gated_against_itself_or_a_copy(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 10)
+    (tmp_path / "latest").symlink_to(run)
+    shutil.copytree(run, tmp_path / "copy")
+
+    with pytest.raises(ConfigError, match=r"the same run: .*latest and .*run both mean .*mmlu"):
+        runs_of(run, tmp_path / "latest")
+    with pytest.raises(ConfigError, match="so one is a copy of the other"):
+        runs_of(tmp_path / "copy", run)
+
+
+def test_equal_results_of_another_run_are_no_copy(tmp_path: Path) -> None:
+    one, other = (write_run(tmp_path / name, [1.0] * 10) for name in ("one", "other"))
+
+    assert set(runs_of(one, other).candidate) == {"mmlu"}
+
+
+def test_a_copy_without_rows_is_known_by_its_bundle(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 10)
+    (run / "mmlu" / "results.jsonl").unlink()
+    shutil.copytree(run, tmp_path / "copy")
+
+    with pytest.raises(ConfigError, match="so one is a copy of the other"):
+        runs_of(tmp_path / "copy", run)
 
 
 SOUND: Mapping[str, Any] = {
