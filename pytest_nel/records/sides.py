@@ -224,11 +224,10 @@ def _copied(baseline: StoredRun, candidate: StoredRun, name: str) -> bool:
     one, other = baseline.bundles[name], candidate.bundles[name]
     if not one.get("run_id") or one["run_id"] != other.get("run_id"):
         return False
-    files = [run.paths[name].with_name(RESULTS) for run in (baseline, candidate)]
-    there = [file.is_file() for file in files]
-    if not any(there):
-        return one == other
-    return all(there) and filecmp.cmp(*files, shallow=False)
+    mine, yours = (run.paths[name].with_name(RESULTS) for run in (baseline, candidate))
+    if not (mine.is_file() and yours.is_file()):
+        return one == other and mine.is_file() == yours.is_file()
+    return filecmp.cmp(mine, yours, shallow=False)
 
 
 def read_side(directory: Path, bundle: Mapping[str, Any]) -> Side:

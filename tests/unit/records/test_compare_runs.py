@@ -103,7 +103,7 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path, other: str) -> None:
     (tmp_path / "latest").symlink_to("run")
     named = tmp_path / other.replace("eval.json", bundle.name)
 
-    with pytest.raises(ConfigError, match="baseline and candidate are the same run: .*name two"):
+    with pytest.raises(ConfigError, match=r"baseline and candidate are the same run: .*name two"):
         compare_runs(run, named)
 
 
@@ -111,7 +111,7 @@ def test_a_run_is_not_compared_with_a_copy_of_itself(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [1.0] * 200)
     shutil.copytree(run, tmp_path / "copy")
 
-    with pytest.raises(ConfigError, match="has the run_id run and the results of .*a copy"):
+    with pytest.raises(ConfigError, match=r"has the run_id run and the results of .*a copy"):
         compare_runs(run, tmp_path / "copy")
 
 
