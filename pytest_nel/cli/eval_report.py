@@ -14,6 +14,7 @@ from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.records.conclude import Concluded, rebuild, stored
 from pytest_nel.records.found import MERGE, MERGED, is_run, refuse_no_run, runs_below
 from pytest_nel.records.rundir import kept_still
+from pytest_nel.reports.gate import kept_lines
 from pytest_nel.reports.summary import run_lines
 
 
@@ -88,6 +89,8 @@ def _print(runs: Sequence[Concluded]) -> None:
     for line in run_lines(results, checks, most=len(results)):
         sys.stdout.write(f"{line.text}\n")
     for run in runs:
+        for line in [] if run.gate is None else kept_lines(run.gate):
+            sys.stdout.write(f"{line.text}\n")
         sys.stdout.write(f"results: {run.directory}\n")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_nel.core.text import showable
 from pytest_nel.gate.report import BenchmarkGate, GateReport
+from pytest_nel.records.gated import Gated
 from pytest_nel.reports.summary import Line
 
 _HEADER = ("benchmark", "tier", "status", "baseline", "candidate", "Δ (95 % CI), pp", "margin")
@@ -45,6 +46,19 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
     lines += _why(rows, verbose=verbose)
     if verbose:
         lines += [Line(f"warning: {_one_line(text)}", {"yellow": True}) for text in report.warnings]
+    return lines
+
+
+def kept_lines(gate: Gated) -> list[Line]:
+    """What a run's gate came to, as its checks.json keeps it, and why what did not pass did not."""
+    colour = {_COLOURS[gate.verdict]: True, "bold": True}
+    lines = [Line(f"{gate.verdict}  {_one_line(gate.policy)}", colour)]
+    lines += [Line(f"  {_one_line(reason)}") for reason in gate.reasons]
+    lines += [
+        Line(f"  {_one_line(str(check.facts['benchmark']))}: {_one_line(check.reason)}")
+        for check in gate.checks
+        if check.status != "passed" and "benchmark" in check.facts
+    ]
     return lines
 
 

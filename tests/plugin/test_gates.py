@@ -1,10 +1,12 @@
 """Policies, baselines and thresholds in the run itself."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from pytest_nel.cli.main import main
 from tests.plugin.running import Ended, Nel
 
 BENCH = """
@@ -45,6 +47,7 @@ class Echo:
 def nel_solver():
     return Echo()
 '''
+REBUILT: list[list[str]] = [["--rebuild"], []]
 POLICY = """version: 1
 defaults: {tier: critical, metric: mean_reward, max_drop: 0.05}
 benchmarks:
@@ -89,6 +92,30 @@ def test_an_equal_candidate_is_go(measured: Nel, how: list[str]) -> None:
     assert checks(measured)["exit_code"] == 0
 
 
+@pytest.mark.parametrize("named", ["mine", "latest", "mine/echo"])
+def test_a_run_is_not_gated_against_itself(measured: Nel, how: list[str], named: str) -> None:
+    assert run(measured, "mine", env={"BAD": "50"}).code == 0
+    (measured.folder / "latest").symlink_to("mine")
+    before = checks(measured)
+    args = ["--nel-resume", "--nel-policy", "gate.yaml", "--nel-baseline", named]
+
+    ended = run(measured, "mine", *how, *args, env={"BAD": "50"})
+
+    assert ended.code == 4, ended.text
+    assert "is this run's own directory" in ended.text
+    assert checks(measured) == before
+
+
+def test_a_run_is_not_gated_against_a_copy_of_itself(measured: Nel) -> None:
+    shutil.copytree(measured.folder / "base", measured.folder / "mine")
+
+    ended = gated(measured, "--nel-resume")
+
+    assert ended.code == 4, ended.text
+    assert "so one is a copy of the other" in ended.out
+    assert "GO  gate.yaml" not in ended.out
+
+
 def test_a_worse_candidate_is_no_go(measured: Nel, how: list[str]) -> None:
     ended = gated(measured, *how, "--junitxml=nel.xml", env={"BAD": "20"})
 
@@ -103,6 +130,16 @@ def test_a_worse_candidate_is_no_go(measured: Nel, how: list[str]) -> None:
     assert (gate["status"], gate["exit_code"], gate["gate"]) == ("failed", 1, "BREACH")
     assert gate["delta"] == -0.2
     assert checks(measured)["gate"]["verdict"] == "NO-GO"  # type: ignore[index]
+
+
+def test_the_verdict_of_a_run_is_still_there_after_a_rebuild(measured: Nel) -> None:
+    assert gated(measured, env={"BAD": "20"}).code == 1
+    before = checks(measured)
+
+    codes = [main(["eval", "report", str(measured.folder / "mine"), *more]) for more in REBUILT]
+
+    assert codes == [1, 1]
+    assert checks(measured) == before
 
 
 def test_too_little_evidence_is_inconclusive(measured: Nel, how: list[str]) -> None:
