@@ -313,7 +313,25 @@ def _entry_checks(rule: Rule, path: tuple[str, ...]) -> Iterator[Problem]:
         for name in ("min_score", "per_category", "min_pass_rate", "must_pass"):
             if getattr(limits, name) is not None:
                 yield Problem((*path, name), "has no meaning with direction: lower_is_better")
+    for key, message in _no_limit(limits):
+        yield Problem((*path, *key), message)
     idle = limits.relative_guard_below is not None and limits.max_relative_drop is None
     if idle and rule.listed:  # an entry may add to the defaults what makes it work
         message = "does nothing without max_relative_drop"
         yield Problem((*path, "relative_guard_below"), message)
+
+
+def _no_limit(limits: Thresholds) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Limits that nothing could pass over: a slip of the scale, or a key that does nothing."""
+    groups = limits.per_category or {}
+    drops: dict[tuple[str, ...], float | None] = {("max_drop",): limits.max_drop}
+    drops |= {("per_category", name, "max_drop"): own.max_drop for name, own in groups.items()}
+    for key, most in drops.items():
+        if most is not None and most >= 1 and limits.direction == "higher_is_better":
+            yield key, f"{most:g} is no limit: scores lie in [0, 1], 0.015 is 1.5 points"
+    least: dict[tuple[str, ...], object] = {("min_score",): limits.min_score}
+    least[("min_pass_rate",)] = limits.min_pass_rate
+    least |= {("per_category", name, "min_score"): own.min_score for name, own in groups.items()}
+    for key, value in least.items():
+        if value == 0:
+            yield key, "0 is no limit: every score reaches it; leave it out"

@@ -58,7 +58,7 @@ class SuiteFile(pytest.File):
         environment = resolve(
             entry.name, base=self._base(run), limit=None, params=dict(entry.params)
         )
-        location = (_relative(self), None)
+        location = (_relative(self), 0)  # pytest's own marks want a line
         return items_of(self, environment, entry, written=written, location=location)
 
     def _base(self, run: Run) -> Path:
@@ -106,7 +106,7 @@ def python_items(
         else:
             entry = BenchmarkConfig.model_validate(expand(written))
         environment = _environment(value, collector.path.parent)
-        location = (_relative(collector), getattr(value, "line", None))
+        location = (_relative(collector), getattr(value, "line", None) or 0)
         return [
             *items_of(collector, environment, entry, written=written, location=location, label=name)
         ]
@@ -127,7 +127,7 @@ def items_of(
     entry: BenchmarkConfig,
     *,
     written: Mapping[str, Any],
-    location: tuple[str, int | None],
+    location: tuple[str, int],
     label: str | None = None,
 ) -> list[AttemptItem]:
     """Plan one benchmark and make its items, in the plan's order."""

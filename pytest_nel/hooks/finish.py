@@ -16,7 +16,7 @@ from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
-from pytest_nel.hooks.gating import decide, lenient, write_markdown
+from pytest_nel.hooks.gating import decide, lenient, unmeasured, write_markdown
 from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.conclude import check_id, thresholds, whole_of, write_checks
@@ -102,7 +102,7 @@ class Finish:
         self._tidy()
         nothing_to_do = exitstatus == Exit.NOTHING and self._empty
         code = self._code(session, Exit.GO if nothing_to_do else int(exitstatus))
-        if run.derived:
+        if run.derived or run.checks:
             self._report_checks(session, code)
         session.exitstatus = code
         if run.folder is not None:
@@ -173,18 +173,17 @@ class Finish:
             run.checks.append(self._health(derived, session))
 
     def _decide(self) -> None:
-        """Thresholds and gates: what the scores come to."""
+        """Thresholds and gates: what the scores come to, also where there are none."""
         run = self._run
-        if not run.derived:
-            return
+        if not run.derived and (run.stop is not None or run.config_error):
+            return  # why nothing was measured is said, and has its code
         try:
-            run.checks += thresholds(run.derived)
-            run.checks += decide(run)
+            run.checks += [*thresholds(run.derived), *unmeasured(run), *decide(run)]
         except ConfigError as error:
             run.stop = run.stop or StopReason(str(error), fatal=True)
         except OSError as error:
             run.stop = run.stop or StopReason(f"results cannot be read: {error}", fatal=False)
-        run.checks = lenient(run, run.checks)
+        lenient(run)
 
     def _ended(self, session: pytest.Session) -> bool:
         stopped = session.shouldstop or session.shouldfail or self._run.stop
@@ -240,7 +239,8 @@ class Finish:
         try:
             report = run.gating.report
             gate = None if report is None else content_of(report, run.directory)
-            write_checks(run.directory, run.checks, code, gate)
+            if run.derived:
+                write_checks(run.directory, run.checks, code, gate)
         except OSError as error:
             run.stop = run.stop or _unwritten(error)
         try:
@@ -261,6 +261,13 @@ def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller
     )
 
 
+_SHOWN = (
+    *("baseline_score", "candidate_score", "delta", "delta_ci_lower", "delta_ci_upper"),
+    *("n_paired", "n_missing", "max_drop_threshold", "score", "limit"),
+)
+"""Facts of a check that JUnit has as properties."""
+
+
 def _unwritten(error: OSError) -> StopReason:
     return StopReason(f"results cannot be written: {error}", fatal=False)
 
@@ -271,8 +278,9 @@ def _check_report(check: Check) -> pytest.TestReport:
     longrepr: Any = {"passed": None, "failed": check.reason}.get(
         check.status, (path, None, f"Skipped: {check.reason}")
     )
+    numbers = [(f"nel.{key}", check.facts[key]) for key in _SHOWN if key in check.facts]
     report = pytest.TestReport(
-        check.id, (path, None, name), {name: 1}, outcome, longrepr, "call", user_properties=[]
+        check.id, (path, None, name), {name: 1}, outcome, longrepr, "call", user_properties=numbers
     )
     report.nel = {"check": check.as_json()}  # type: ignore[attr-defined]  # ours
     return report

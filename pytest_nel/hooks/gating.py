@@ -12,6 +12,7 @@ from pytest_nel.core.registry import unknown
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.checks import gate_checks
 from pytest_nel.gate.comparable import FIELDS, compared
+from pytest_nel.gate.equal import refused_to_equal
 from pytest_nel.gate.evaluate import Runs, evaluate, refuse_different, refuse_without_baseline
 from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.feasible import Planned, unmeetable
@@ -64,7 +65,18 @@ def gating_of(options: Options, base: Path, directory: Path) -> Gating:
     other = None if baseline is None else stored_run(base / baseline)
     if other is not None:
         refuse_run_in(directory, other)
-    return Gating(load_policy(policy), other, allowed)
+    return Gating(load_policy(policy), other, allowed, _seen(other))
+
+
+def _seen(baseline: StoredRun | None) -> Mapping[Path, tuple[int, int]]:
+    """Size and time of what the baseline is read from."""
+    found = {}
+    for bundle in baseline.paths.values() if baseline is not None else ():
+        for path in (bundle, bundle.parent / RESULTS):
+            if path.exists():
+                facts = path.stat()
+                found[path] = (facts.st_size, facts.st_mtime_ns)
+    return found
 
 
 def names_of_checks(run: Run) -> list[str]:
@@ -107,8 +119,33 @@ def check_before(run: Run) -> None:
     if lines:
         raise ConfigError("\n".join(lines))
     check_comparable(run, [bench.plan.as_json() for bench in benches])
-    if gating.policy is not None:
+    if gating.policy is not None and (run.worker is None or run.worker.shard == 0):
+        _refuse_hopeless(run, gating.policy)
         _say_missing(run, gating.policy)
+
+
+def _refuse_hopeless(run: Run, policy: Policy) -> None:
+    """By the baseline's own answers, which one process reads for all.
+
+    Raises:
+        ConfigError: Even a candidate that gives them could not pass.
+    """
+    baseline = run.gating.baseline
+    if baseline is None:
+        return
+    lines = []
+    for name in run.benchmarks:
+        rule = policy.rule(name)
+        if name not in baseline.bundles or not rule.gates:
+            continue
+        for found in refused_to_equal(rule, baseline.side(name)):
+            place = policy.place(*(("benchmarks", name) if rule.listed else ("defaults",)))
+            lines.append(
+                f"{place}: {name}: {found.rule}: even the baseline's own answers could not pass: "
+                f"{found.reason}"
+            )
+    if lines:
+        raise ConfigError("\n".join(lines))
 
 
 def _unknown_minimums(run: Run) -> Iterator[str]:
@@ -184,7 +221,7 @@ def _say_missing(run: Run, policy: Policy) -> None:
         for rule in policy.rules()
         if rule.required and rule.benchmark not in run.benchmarks
     ]
-    if absent and run.worker is None:
+    if absent:
         run.note(f"{policy.name} requires what is not measured here: {', '.join(absent)}")
 
 
@@ -198,6 +235,9 @@ def decide(run: Run) -> list[Check]:
     gating = run.gating
     if gating.policy is None:
         return []
+    if gating.seen != _seen(gating.baseline):
+        msg = "the baseline has changed while this run was under way: decide by nel gate"
+        raise ConfigError(msg)
     mine = {one.plan["benchmark"]: one for one in run.derived}
     baseline = gating.baseline
     bundles = {name: one.bundle for name, one in mine.items()}
@@ -215,13 +255,27 @@ def decide(run: Run) -> list[Check]:
     return list(gate_checks(gating.report))
 
 
-def lenient(run: Run, checks: Sequence[Check]) -> list[Check]:
+def unmeasured(run: Run) -> Iterator[Check]:
+    """An open check for each ``--nel-min`` whose benchmark the session has not measured."""
+    plans = [one.plan for one in run.derived]
+    names = {str(plan[key]) for plan in plans for key in ("benchmark", "environment")}
+    names |= {str(plan["config"].get("name")) for plan in plans}
+    for name, least in run.options.get("min", []):
+        if name not in names:
+            reason = f"{name} was not measured: nothing says whether it reaches {least:g}"
+            yield Check(f"--nel-min::{name}", "open", reason, Exit.INCONCLUSIVE)
+
+
+def lenient(run: Run) -> None:
     """``--nel-inconclusive=ok``: what stayed open for want of evidence asks for no exit code."""
     if run.options.get("inconclusive", "fail") != "ok":
-        return list(checks)
-    return [
+        return
+    accepted = [check for check in run.checks if check.code is Exit.INCONCLUSIVE]
+    for check in accepted:
+        run.notes.append(f"{check.id} is INCONCLUSIVE, accepted by nel_inconclusive=ok")
+    run.checks = [
         replace(check, code=Exit.GO) if check.code is Exit.INCONCLUSIVE else check
-        for check in checks
+        for check in run.checks
     ]
 
 

@@ -60,7 +60,7 @@ class BenchmarkRun:
     node: pytest.Collector
     service: str | None
     endpoint_type: str
-    location: tuple[str, int | None]
+    location: tuple[str, int]
     written: Mapping[str, Any]
     brought: bool = False
     wraps: bool = False
@@ -112,12 +112,14 @@ class Gating:
         policy: Its rules; None where there are none.
         baseline: The run to compare with.
         allowed: Fields of the fingerprint that may differ.
+        seen: Size and time of the baseline's files when the run began.
         report: What was decided, when the run is over.
     """
 
     policy: Policy | None = None
     baseline: StoredRun | None = None
     allowed: Sequence[str] = ()
+    seen: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
     report: GateReport | None = field(default=None, init=False)
 
 

@@ -17,7 +17,7 @@ from pytest_nel.records.files import Derived
 from pytest_nel.reports.gate import gate_lines
 from pytest_nel.reports.github import annotations
 from pytest_nel.reports.progress import Flow, Progress, progress_line
-from pytest_nel.reports.summary import Line, kept_lines, run_lines, shown_record
+from pytest_nel.reports.summary import Line, check_lines, kept_lines, run_lines, shown_record
 
 _TTY_EVERY = 0.2
 _SHOWN_AT_MOST = 50
@@ -178,6 +178,8 @@ class Terminal:
                 terminalreporter.write_line(f"nel: {run.stop.text}", red=True)
             for note in run.notes:
                 terminalreporter.write_line(f"nel: {note}")
+            for line in [*check_lines(run.checks), *self._gate()]:
+                terminalreporter.write_line(line.text, **line.markup)
             return
         terminalreporter.section("benchmarks")
         for line in self._lines():
@@ -203,14 +205,17 @@ class Terminal:
         notes = [*kept_lines(run.kept), *(Line(note, {"yellow": True}) for note in run.notes)]
         results = [(derived.bundle, derived.problems) for derived in run.derived]
         yield from run_lines(results, run.checks, notes)
-        if run.gating.report is not None:
-            verbose = self._config.get_verbosity() > 0
-            yield from gate_lines(run.gating.report, verbose=verbose)
+        yield from self._gate()
         if run.stop is not None:
             yield Line(f"stopped: {run.stop.text}", {"red": True})
         elif run.interrupted:
             yield Line("interrupted: the same line with --nel-resume goes on", {"red": True})
         yield Line(f"results: {shown_path(run.directory, self._config)}")
+
+    def _gate(self) -> list[Line]:
+        report = self._run.gating.report
+        verbose = self._config.get_verbosity() > 0
+        return [] if report is None else gate_lines(report, verbose=verbose)
 
     def _shown(self, derived: Derived) -> Iterator[Line]:
         wanted = self._run.options.get("show") or (

@@ -138,13 +138,19 @@ def run_lines(
         lines += category_line(bundle)
     for bundle, problems in results:
         lines += note_lines(bundle, problems)
-    for check in checks:
-        if (
-            check.status != "passed" and "gate" not in check.facts
-        ):  # gates have a table of their own
-            text = f"{check.status.upper()} {check.id}: {check.reason}"
-            lines.append(Line(text, {"yellow": True} if check.code is Exit.GO else {"red": True}))
-    return lines
+    return [*lines, *check_lines(checks)]
+
+
+def check_lines(checks: Sequence[Check]) -> list[Line]:
+    """What did not pass; gates have a table of their own."""
+    return [
+        Line(
+            f"{check.status.upper()} {check.id}: {check.reason}",
+            {"yellow": True} if check.code is Exit.GO else {"red": True},
+        )
+        for check in checks
+        if check.status != "passed" and "gate" not in check.facts
+    ]
 
 
 def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]:
@@ -197,7 +203,10 @@ def category_line(bundle: Mapping[str, Any], limit: int = 6) -> list[Line]:
     found = bundle["benchmark"].get("categories") or {}
     if not 1 < len(found) <= limit:
         return []
-    parts = [f"{name} {facts['mean_reward']:.3f} ({facts['n']})" for name, facts in found.items()]
+    parts = [
+        f"{showable(name, 60)} {facts['mean_reward']:.3f} ({facts['n']})".replace("\n", " ")
+        for name, facts in found.items()
+    ]
     return [Line(f"{bundle['benchmark']['name']} by category: {', '.join(parts)}")]
 
 

@@ -377,3 +377,87 @@ def test_an_interrupted_run_is_not_go(measured: Nel, tmp_path: Path) -> None:
     del tmp_path
     assert ended.code == 1, ended.text
     assert "GO  gate.yaml" not in ended.out.replace("NO-GO", "")
+
+
+PLAIN = "def test_plain():\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["--nel-policy", "gate.yaml", "--nel-baseline", "base"], 1),
+        (["--nel-policy", "rest.yaml", "--nel-baseline", "base"], 6),
+        (["--nel-min", "echo=0.9"], 6),
+    ],
+)
+def test_a_gate_does_not_vanish_where_nothing_was_measured(
+    measured: Nel, args: list[str], code: int, how: list[str]
+) -> None:
+    measured.write("test_plain.py", PLAIN)
+    measured.write("rest.yaml", "version: 1\ndefaults: {max_drop: 0.05}\n")
+
+    none = measured.run("test_plain.py", *args, *how, model=False)
+    some = measured.run("test_plain.py", "bench_echo.py", "-k", "plain", *args, *how, model=False)
+
+    assert (none.code, some.code) == (code, code), none.text + some.text
+    assert "MISSING" in none.out or "INCONCLUSIVE" in none.out or "was not measured" in none.out
+
+
+def test_a_baseline_that_changes_meanwhile_decides_nothing(measured: Nel) -> None:
+    text = (measured.folder / "conftest.py").read_text()
+    touch = '        if number == 5:\n            os.utime("base/echo/results.jsonl", (1, 1))\n'
+    measured.write(
+        "conftest.py", text.replace("        return Solve", f"{touch}        return Solve")
+    )
+    measured.write("more.yaml", POLICY.replace("echo: {}", "echo: {}"))
+
+    ended = gated(measured, "--nel-allow-different", "solver")
+
+    assert ended.code == 4, ended.text
+    assert "the baseline has changed while this run was under way" in ended.out
+
+
+def test_a_baseline_whose_own_answers_could_not_pass_is_refused_first(
+    measured: Nel, how: list[str]
+) -> None:
+    path = measured.folder / "base" / "echo" / "results.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:60]))
+
+    ended = gated(measured, *how)
+
+    assert asked_nothing(measured, ended), ended.text
+    assert "even the baseline's own answers could not pass" in ended.out
+
+
+def test_what_is_accepted_as_inconclusive_is_said(measured: Nel) -> None:
+    ended = gated(measured, "--nel-inconclusive=ok", env={"BAD": "4"})
+
+    assert "gate.yaml::echo is INCONCLUSIVE, accepted by nel_inconclusive=ok" in ended.out
+
+
+def test_a_users_mark_that_skips_an_attempt_is_a_skip(measured: Nel) -> None:
+    text = (measured.folder / "conftest.py").read_text()
+    measured.write(
+        "conftest.py",
+        f"{text}\n\ndef pytest_collection_modifyitems(items):\n"
+        '    items[0].add_marker(pytest.mark.skip("not today"))\n',
+    )
+    measured.write(
+        "my.nel.yaml",
+        "services: {}\nbenchmarks:\n  - {name: 'bench_echo.py:echo', solver: {type: fixture}}\n",
+    )
+
+    ended = measured.run("my.nel.yaml", "-rs", model=False)
+
+    assert "INTERNALERROR" not in ended.text
+    assert "not today" in ended.out
+
+
+def test_the_numbers_of_a_gate_are_properties_in_junit(measured: Nel) -> None:
+    ended = gated(measured, "--junitxml=nel.xml")
+
+    (case,) = ended.junit().iterfind("testcase[@classname='gate.yaml']")
+    found = {one.attrib["name"]: one.attrib["value"] for one in case.iterfind(".//property")}
+    assert found["nel.delta"] == "0.0"
+    assert found["nel.max_drop_threshold"] == "0.05"
