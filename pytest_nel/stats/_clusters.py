@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_NOISE = 1e-12  # a sum of squares that is 0 but for rounding
 _FEWEST = 5  # clusters; with fewer, docs/explanation/statistics.md promises nothing
 
 
@@ -29,12 +28,15 @@ class Clusters(NamedTuple):
         """Whether there are clusters enough to say how much they differ."""
         return len(self.sizes) >= _FEWEST
 
-    def units(self, distances: "npt.NDArray[np.float64]", alike: float = 1.0) -> Units:
+    def units(self, distances: "npt.NDArray[np.float64]") -> Units:
         """One unit a cluster, in an order that the order of rows does not change.
+
+        An unseen cluster may be at the end of the range as a whole, however little the answers
+        within those that were seen are alike: what strikes whole clusters need not have struck
+        one of them. It has the size of the cluster of a problem drawn at random.
 
         Args:
             distances: Of each problem from the end of the range.
-            alike: Correlation within a cluster, should one be at the end of the range unseen.
         """
         import numpy as np  # noqa: PLC0415 - heavy
 
@@ -42,36 +44,17 @@ class Clusters(NamedTuple):
         sums = np.bincount(self.codes[order], weights=distances[order]).astype(float)
         rank = np.lexsort((self.sizes, sums))
         sizes = self.sizes[rank]
-        usual = float((sizes * sizes).sum() / sizes.sum())  # of the cluster of a problem
-        return Units(sums[rank], sizes, np.ones(len(rank)), 1.0 + (usual - 1.0) * alike)
+        usual = float((sizes * sizes).sum() / sizes.sum())
+        return Units(sums[rank], sizes, np.ones(len(rank)), usual)
 
-    def scale(self, alike: float = 1.0) -> Scale:
+    def scale(self) -> Scale:
         """Student's t with degrees of freedom that count what unequal sizes cost.
 
-        They depend on the sizes only, and on how alike problems of a cluster may be at most.
+        They depend on the sizes only: those of the less favourable of two models, problems of a
+        cluster independent or all alike.
         """
-        fewest = min(satterthwaite(self.sizes, alike=share) for share in (0.0, alike))
+        fewest = min(satterthwaite(self.sizes, alike=share) for share in (0.0, 1.0))
         return scale_of(len(self.sizes), fewest)
-
-    def alike(self, values: "npt.NDArray[np.float64]") -> float:
-        """How alike the values within a cluster may be: a 95 % upper limit of their correlation.
-
-        The intraclass correlation of a one-way analysis of variance and its limit by the F
-        distribution (Searle 1971; Donner 1986 for unequal sizes). 1 where the values say nothing:
-        all the same, or no cluster of two.
-        """
-        import numpy as np  # noqa: PLC0415 - heavy
-        from scipy.special import fdtri  # heavy
-
-        size, groups = float(self.sizes.sum()), len(self.sizes)
-        means = np.bincount(self.codes, weights=values) / self.sizes
-        inside = float(((values - means[self.codes]) ** 2).sum())
-        if groups < 2 or size <= groups or inside <= _NOISE:
-            return 1.0
-        between = float((self.sizes * (means - values.mean()) ** 2).sum()) / (groups - 1)
-        ratio = between / (inside / (size - groups)) / float(fdtri(groups - 1, size - groups, 0.05))
-        usual = (size - float((self.sizes**2).sum()) / size) / (groups - 1)
-        return min(1.0, max(0.0, (ratio - 1.0) / (ratio + usual - 1.0)))
 
 
 def clusters_of(names: Sequence[Hashable], problems: int) -> Clusters | None:

@@ -5,7 +5,7 @@ difference, not whether it matters; for that see :mod:`pytest_nel.stats.paired`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,7 +73,7 @@ class PermutationTest:
         mean_drop: Mean of baseline - candidate.
         standardized: ``mean_drop`` over the standard deviation of the differences (Cohen's d), no
             share of a score; None where they do not differ.
-        permutations: How many sign flips were drawn.
+        permutations: How many sign flips were counted: all there are, or as many as were drawn.
         p_worse: Of the candidate being no worse.
         p_better: Of the candidate being no better.
         p_two_sided: Of no difference.
@@ -118,8 +118,9 @@ def permutation_test(
     """The sign-flip permutation test of the mean (Fisher 1935; Pitman 1937).
 
     If the two runs are alike, each difference might as well have had the other sign. The share of
-    sign flips with a mean at least as large, counting the observed one (Phipson & Smyth 2010), is
-    the p-value. The seed is fixed, and the order of the problems is nothing.
+    sign flips with a mean at least as large is the p-value: of all of them where there are no more
+    than ``permutations``, else of so many drawn and the observed one (Phipson & Smyth 2010). The
+    seed is fixed, and the order of the problems is nothing.
 
     Raises:
         ValueError: The sides differ in length, a value is not finite, or ``permutations`` < 1.
@@ -130,8 +131,12 @@ def permutation_test(
     drops = _drops(baseline, candidate)
     changed = drops[drops != 0]
     total = math.fsum(changed.tolist())
-    above, below, apart = _flip(changed, total, permutations)
-    shares = [(count + 1) / (permutations + 1) for count in (above, below, apart)]
+    exact = len(changed) < permutations.bit_length()  # 2 ** changed <= permutations
+    if exact:
+        permutations = 2 ** len(changed)
+    observed = 0 if exact else 1  # one of all, but not of those drawn
+    found = _flip(changed, total, None if exact else permutations)
+    shares = [(count + observed) / (permutations + observed) for count in found]
     mean = total / len(drops) if len(drops) else 0.0
     spread = float(drops.std(ddof=1)) if len(drops) > 1 else 0.0
     standardized = mean / spread if spread > 0.0 else None
@@ -171,27 +176,39 @@ def _binomial(worse: int, better: int) -> tuple[float, float, float]:
 
 
 def _flip(
-    changed: "npt.NDArray[np.float64]", total: float, permutations: int
+    changed: "npt.NDArray[np.float64]", total: float, permutations: int | None
 ) -> tuple[int, int, int]:
-    """How many sign flips reach the observed sum upwards, downwards, in size."""
+    """How many sign flips reach the observed sum upwards, downwards, in size; None: of all."""
     import numpy as np  # noqa: PLC0415 - heavy
 
-    if not len(changed):
-        return permutations, permutations, permutations
-    rng = np.random.default_rng(_SEED)
     size = np.sort(np.abs(changed))
     slack = _TIE * float(size.sum())
     above = below = apart = 0
-    rows = max(1, _CHUNK // len(size))
-    for start in range(0, permutations, rows):
-        shape = (min(rows, permutations - start), -(-len(size) // 8))
-        packed = rng.integers(0, 256, size=shape, dtype=np.uint8)
-        kept = np.unpackbits(packed, axis=1, count=len(size)).astype(float)
+    for kept in _every(len(size)) if permutations is None else _drawn(len(size), permutations):
         sums = 2.0 * (kept @ size) - size.sum()
         above += int((sums >= total - slack).sum())
         below += int((sums <= total + slack).sum())
         apart += int((np.abs(sums) >= abs(total) - slack).sum())
     return above, below, apart
+
+
+def _every(count: int) -> "Iterator[npt.NDArray[np.float64]]":
+    """All choices of ``count`` signs, one a row: 1 for plus."""
+    import numpy as np  # noqa: PLC0415 - heavy
+
+    yield ((np.arange(2**count)[:, None] >> np.arange(count)) & 1).astype(float)
+
+
+def _drawn(count: int, permutations: int) -> "Iterator[npt.NDArray[np.float64]]":
+    """So many random choices of signs, in chunks that memory holds."""
+    import numpy as np  # noqa: PLC0415 - heavy
+
+    rng = np.random.default_rng(_SEED)
+    rows = max(1, _CHUNK // count)
+    for start in range(0, permutations, rows):
+        shape = (min(rows, permutations - start), -(-count // 8))
+        packed = rng.integers(0, 256, size=shape, dtype=np.uint8)
+        yield np.unpackbits(packed, axis=1, count=count).astype(float)
 
 
 def _drops(baseline: "Values", candidate: "Values") -> "npt.NDArray[np.float64]":

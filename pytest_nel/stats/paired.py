@@ -120,13 +120,12 @@ class _Pairs(NamedTuple):
     span: float
     binary: bool
     clusters: Clusters | None
-    alike: float
 
     @property
     def scale(self) -> Scale:
         if self.clusters is None:
             return scale_of(len(self.deltas))
-        return self.clusters.scale(self.alike)
+        return self.clusters.scale()
 
     @property
     def reliable(self) -> bool:
@@ -146,7 +145,7 @@ class _Pairs(NamedTuple):
     def _units(self, distances: "npt.NDArray[np.float64]") -> Units:
         if self.clusters is None:
             return units_of(distances, self.span)
-        return self.clusters.units(distances.clip(min=0.0), self.alike)
+        return self.clusters.units(distances.clip(min=0.0))
 
 
 def _paired(
@@ -168,7 +167,4 @@ def _paired(
     inside = least >= -_NOISE and most <= 1.0 + _NOISE
     span = 1.0 if inside else float(most - least)
     binary = bool(((before == 0) | (before == 1)).all() and ((after == 0) | (after == 1)).all())
-    # Twice, because changes may be more alike than answers. Of the baseline alone: were it of the
-    # candidate too, a better candidate might have a lower bound.
-    alike = 1.0 if grouping is None else min(1.0, 2.0 * grouping.alike(before))
-    return _Pairs(after - before, span or 1.0, binary, grouping, alike)
+    return _Pairs(after - before, span or 1.0, binary, grouping)

@@ -36,7 +36,7 @@ def minimum_detectable_effect(
     """The difference that ``n`` problems show with that power: ``(z_α + z_β) spread / √n``.
 
     The inverse of :func:`required_n`. Of discordant pairs alone, ``spread`` is 1: ten of them
-    show a surplus of 88.5 % of them, a hundred 28 %, a thousand 8.9 %.
+    show a surplus of 88.6 % of them, a hundred 28 %, a thousand 8.9 %.
 
     Raises:
         ValueError: ``n`` < 1, ``spread`` is negative, or a probability not in (0, 1).

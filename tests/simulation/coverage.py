@@ -63,8 +63,14 @@ def plain_t(sample: Sample, _repeats: int) -> Bounds:
     return mean - half, mean + half
 
 
+def unclustered(sample: Sample, repeats: int) -> Bounds:
+    """The interval that takes the problems of a cluster as independent: to be found out."""
+    return bounds(sample._replace(clusters=None), repeats)
+
+
 def rounds_of(scenario: Scenario) -> int:
-    return 1000 if scenario.n >= 2000 else 3000
+    large = scenario.n >= 2000 and scenario.group != "struck clusters"  # of few units
+    return 1000 if large else 3000
 
 
 def simulate(scenario: Scenario, method: Method = bounds, rounds: int | None = None) -> Coverage:
@@ -151,6 +157,7 @@ def everything() -> Iterator[tuple[str, str, int, Coverage]]:
         (one for one in scenarios.binary_differences() if one.n == 2000),
         scenarios.differences(),
         scenarios.clustered_differences(),
+        scenarios.struck_clusters(),
     )
     for one in rest:
         yield one.group, one.name, one.n, simulate(one)

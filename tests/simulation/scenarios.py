@@ -27,6 +27,24 @@ class Sample(NamedTuple):
     clusters: list[int] | None = None
 
 
+class Strike(NamedTuple):
+    """What happens to whole clusters, however little their answers are alike.
+
+    Attributes:
+        share: Of the clusters that are struck.
+        lost: Share of its right answers that such a cluster loses; its wrong ones where ``up``.
+        alike: Intraclass correlation of the baseline's answers.
+        flips: Share of the other problems that change either way.
+        up: The candidate gains.
+    """
+
+    share: float
+    lost: float
+    alike: float = 0.02
+    flips: float = 0.0
+    up: bool = False
+
+
 class Scenario(NamedTuple):
     """A population and how it is sampled."""
 
@@ -108,6 +126,28 @@ def clustered_differences() -> Iterator[Scenario]:
             draw = _clustered_flips(sizes, (0.1, 0.6, 0.02), 0.5)
             name = f"{head}, 1 of 10 loses most"
             yield Scenario("paired clusters", name, n, 0.04 - 0.1 * 0.6 - 0.9 * 0.02, draw)
+
+
+def struck_clusters() -> Iterator[Scenario]:
+    """Few clusters change, and much; in many experiments none of those that were seen."""
+    equal = (
+        (20, 10, Strike(0.05, 0.5)),
+        (20, 10, Strike(0.05, 1.0)),
+        (50, 10, Strike(0.05, 0.5, flips=0.01)),
+        (120, 10, Strike(0.02, 0.5)),
+        (120, 10, Strike(0.02, 0.5, alike=0.048)),
+        (120, 10, Strike(0.02, 1.0, alike=0.5)),
+        (120, 10, Strike(0.02, 0.5, flips=0.01)),
+        (120, 10, Strike(0.02, 1.0, alike=0.05, up=True)),
+        (200, 20, Strike(0.015, 1.0)),
+        (500, 5, Strike(0.005, 1.0)),
+        (500, 5, Strike(0.005, 1.0, flips=0.005)),
+        (500, 5, Strike(0.05, 1.0)),
+    )
+    for groups, size, strike in equal:
+        yield _struck_scenario(np.full(groups, size), f"{size} problems each", strike)
+    for groups, strike in ((57, Strike(0.05, 1.0)), (120, Strike(0.02, 1.0, flips=0.01))):
+        yield _struck_scenario(cluster_sizes(groups, balanced=False), "unequal sizes", strike)
 
 
 def cluster_sizes(groups: int, *, balanced: bool) -> npt.NDArray[np.int64]:
@@ -207,5 +247,32 @@ def _clustered_flips(
         gained = luck > 0.96
         before = np.where(lost, 1.0, np.where(gained, 0.0, rng.random(len(names)) < chance))
         return Sample(before - lost + gained, before, names.tolist())
+
+    return draw
+
+
+def _struck_scenario(sizes: npt.NDArray[np.int64], balance: str, strike: Strike) -> Scenario:
+    right = 0.8
+    whole, sign = (1.0 - right, 1.0) if strike.up else (right, -1.0)
+    hit = strike.share * strike.lost
+    truth = sign * hit * whole + (1.0 - hit) * strike.flips * (1.0 - 2.0 * right)
+    verb = "gain" if strike.up else "lose"
+    name = f"{len(sizes)} clusters, {balance}, ICC {strike.alike}, "
+    name += f"{strike.share:.1%} {verb} {'all' if strike.lost == 1.0 else f'{strike.lost:.0%}'}"
+    name += f", {strike.flips:.1%} flips" if strike.flips else ""
+    return Scenario("struck clusters", name, int(sizes.sum()), truth, _struck(sizes, right, strike))
+
+
+def _struck(sizes: npt.NDArray[np.int64], right: float, strike: Strike) -> Callable[[Rng], Sample]:
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    names, spread = codes.tolist(), 1.0 / strike.alike - 1.0
+
+    def draw(rng: Rng) -> Sample:
+        chance = chances(rng, right, spread, len(sizes))[codes]
+        before = (rng.random(len(codes)) < chance).astype(float)
+        hit = (rng.random(len(sizes)) < strike.share)[codes]
+        hit &= rng.random(len(codes)) < strike.lost
+        others = np.where(rng.random(len(codes)) < strike.flips, 1.0 - before, before)
+        return Sample(np.where(hit, float(strike.up), others), before, names)
 
     return draw

@@ -63,7 +63,13 @@ def test_repeats_fractions_and_ties_are_covered(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario", [*scenarios.clustered_scores(), *scenarios.clustered_differences()], ids=named
+    "scenario",
+    [
+        *scenarios.clustered_scores(),
+        *scenarios.clustered_differences(),
+        *scenarios.struck_clusters(),
+    ],
+    ids=named,
 )
 def test_clusters_are_covered(scenario: Scenario) -> None:
     found = coverage.simulate(scenario)
@@ -93,3 +99,11 @@ def test_a_plain_t_interval_is_found_out(name: str, n: int) -> None:
     found = coverage.simulate(by_name(name, n), coverage.plain_t)
 
     assert not (coverage.enough(found) and coverage.gate_errs_rarely(found))
+
+
+@pytest.mark.parametrize("scenario", [*scenarios.struck_clusters()][3:5], ids=named)
+def test_an_interval_that_ignores_clusters_is_found_out(scenario: Scenario) -> None:
+    found = coverage.simulate(scenario, coverage.unclustered)
+
+    assert not coverage.enough(found)
+    assert not coverage.gate_errs_rarely(found)

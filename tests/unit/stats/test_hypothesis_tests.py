@@ -76,14 +76,15 @@ def test_the_permutation_test_gives_the_known_values() -> None:
 
 
 def test_few_problems_are_as_surprising_as_all_their_sign_flips_say() -> None:
-    """0.09679 in the worked example, from other draws; the share of all 256 flips is between."""
+    """0.09679 in the worked example, which drew some of them; seven changed: 128 there are."""
     drops = [0.3, 0.1, -0.2, 0.4, -0.1, 0.2, 0.0, 0.3]
     signs = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1)
     exact = float((np.array(drops) @ signs >= sum(drops) - 1e-12).mean())
 
     found = permutation_test(drops, [0.0] * 8)
 
-    assert found.p_worse == pytest.approx(exact, abs=3 * math.sqrt(exact / 10_000))
+    assert found.p_worse == exact
+    assert found.permutations == 128
     assert found.mean_drop == pytest.approx(0.125)
     assert found.standardized == pytest.approx(0.589256, abs=5e-7)
 
@@ -104,6 +105,44 @@ def test_the_order_of_problems_changes_no_p_value() -> None:
     first, second = permutation_test(before, after), permutation_test(before[mixed], after[mixed])
 
     assert (first.p_worse, first.p_two_sided) == (second.p_worse, second.p_two_sided)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=13),
+    st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_swapping_runs_that_differ_in_few_problems_swaps_the_p_values(
+    changed: list[tuple[float, float]], equal: float
+) -> None:
+    before = [a for a, _ in changed] + [equal] * 20
+    after = [b for _, b in changed] + [equal] * 20
+
+    there, back = permutation_test(before, after), permutation_test(after, before)
+
+    assert (there.p_worse, there.p_better) == (back.p_better, back.p_worse)
+    assert there.p_two_sided == back.p_two_sided
+
+
+@pytest.mark.parametrize(("worse", "better"), [(0, 1), (5, 2), (13, 0), (4, 9)])
+def test_few_flips_of_one_size_are_mcnemars(worse: int, better: int) -> None:
+    before, after = [1.0] * worse + [0.0] * better, [0.0] * worse + [1.0] * better
+    expected = mcnemar(worse, better, worse + better)
+
+    found = permutation_test(before, after)
+
+    assert found.p_worse == pytest.approx(expected.p_worse)
+    assert found.p_better == pytest.approx(expected.p_better)
+    assert found.p_two_sided == pytest.approx(expected.p_two_sided)
+
+
+@pytest.mark.parametrize(("changed", "permutations"), [(13, 8192), (14, 10_000)])
+def test_sign_flips_are_drawn_where_there_are_more_than_asked_for(
+    changed: int, permutations: int
+) -> None:
+    found = permutation_test([1.0] * changed, [0.0] * changed)
+
+    assert found.permutations == permutations
+    assert found.p_worse < 0.001
 
 
 def test_swapping_the_runs_swaps_worse_and_better() -> None:

@@ -239,18 +239,45 @@ def test_changes_that_come_in_clusters_tell_less() -> None:
     assert clustered.method == "score_clustered"
 
 
-def test_changes_that_do_not_come_in_clusters_cost_little() -> None:
+def test_changes_that_do_not_come_in_clusters_cost_little_where_these_are_many_and_small() -> None:
     rng = np.random.default_rng(4)
     baseline = (rng.random(2000) < 0.7).astype(float)
     candidate = np.where(rng.random(2000) < 0.1, 1 - baseline, baseline)
-    names = np.repeat(np.arange(200), 10).tolist()
+    names = np.repeat(np.arange(500), 4).tolist()
 
     alone = paired_difference(baseline, candidate)
     clustered = paired_difference(baseline, candidate, names)
 
     assert alone is not None
     assert clustered is not None
-    assert clustered.high - clustered.low < 1.25 * (alone.high - alone.low)
+    assert clustered.high - clustered.low < 1.1 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_a_cluster_that_was_not_seen_may_be_lost_as_a_whole(alike: bool) -> None:  # noqa: FBT001
+    """Though answers within clusters have nothing in common: it says nothing about changes."""
+    right = np.arange(1200) % 5 != 0
+    baseline = (np.sort(right) if alike else right).astype(float)
+    q = quantile(120) ** 2
+
+    found = paired_difference(baseline, baseline, np.repeat(np.arange(120), 10).tolist())
+
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((-q / (120 + q), q / (120 + q)))
+
+
+def test_losses_spread_over_clusters_do_not_rule_out_that_one_is_lost_as_a_whole() -> None:
+    """A candidate without any may not be worse off than one that has them."""
+    baseline, names = np.ones(1200), np.repeat(np.arange(120), 10).tolist()
+    candidate = baseline.copy()
+    candidate[::100] = 0.0
+
+    found = paired_difference(baseline, candidate, names)
+    unchanged = paired_difference(baseline, baseline, names)
+
+    assert found is not None
+    assert unchanged is not None
+    assert found.low < unchanged.low < -0.03
 
 
 def test_no_problems_have_no_difference() -> None:
