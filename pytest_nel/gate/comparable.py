@@ -19,7 +19,7 @@ class Comparison:
 
     Attributes:
         different: One line for each field that is not the same.
-        unknown: Fields that one side does not say.
+        unknown: Fields that one side does not say, or each in words that the other has not.
         allowed: Differing fields that the caller allows to differ.
         free: All fields that the caller allows to differ.
     """
@@ -30,11 +30,15 @@ class Comparison:
     free: Sequence[str] = ()
 
 
+_HASHES = ("rows_hash", "content_hash")
+"""Of what a dataset holds: as it is asked about, and as it was read."""
+
+
 def _dataset(bundle: Mapping[str, Any]) -> Said:
     facts = _facts(bundle)
-    for name in ("rows_hash", "content_hash"):
-        if facts.get(name):
-            return {name: facts[name]}
+    hashes = {name: facts[name] for name in _HASHES if facts.get(name)}
+    if hashes:
+        return hashes
     revision = facts.get("revision")
     return {"dataset": facts.get("dataset") if revision else None, "revision": revision}
 
@@ -137,14 +141,16 @@ def compared(
         known = [any(value is not None for value in said.values()) for said in (one, other)]
         if not any(known) and name != "prompts" and _facts(baseline) and _facts(candidate):
             continue  # neither has any: a solver of a user's own sends no sampling
-        if not all(known):
+        if name == "dataset":
+            one, other = _shared(one, other)
+        if not all(known) or not (one or other):
             unknown.append(name)
             continue
         said = [
             f"{name}: {_named(key, name)}{_shown(one.get(key))} in the baseline, "
             f"{_shown(other.get(key))} in the candidate"
             for key in sorted({*one, *other})
-            if one.get(key) != other.get(key) and not _not_said(name, key, one, other)
+            if one.get(key) != other.get(key)
         ]
         if said and name in free:
             differing.append(name)
@@ -153,9 +159,15 @@ def compared(
     return Comparison(different, unknown, differing, sorted(free))
 
 
-def _not_said(field: str, key: str, one: Said, other: Said) -> bool:
-    """Whether only one of the two kinds of bundle speaks of it at all."""
-    return field == "dataset" and (key not in one or key not in other)
+def _shared(one: Said, other: Said) -> tuple[Said, Said]:
+    """What both say of the dataset: the first hash that both have, else name and revision.
+
+    Nothing where they have no word in common: then nobody knows.
+    """
+    names = [name for name in _HASHES if name in one and name in other][:1]
+    if not names and not any(name in said for name in _HASHES for said in (one, other)):
+        names = [*one]
+    return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
 def _named(key: str, field: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 from pytest_nel.gate.evidence import Row, Side
 from pytest_nel.gate.findings import CLOSE
 from pytest_nel.gate.flips import Counts, Flips
-from pytest_nel.gate.limits import Score, score_of
 from pytest_nel.gate.metrics import METRIC, supported
 from pytest_nel.gate.pairs import Pairs, ProblemPair, Two, Values
+from pytest_nel.gate.score import Score, score_of
 from pytest_nel.gate.significance import TestName, test_of
 from pytest_nel.stats.hypothesis_tests import holm
 

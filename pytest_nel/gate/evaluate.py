@@ -11,12 +11,14 @@ from pytest_nel.gate.comparable import Comparison, compared
 from pytest_nel.gate.drop import Drop, judge_drop
 from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.findings import Finding
-from pytest_nel.gate.limits import judge_limits, score_of
+from pytest_nel.gate.limits import judge_limits
 from pytest_nel.gate.metrics import supported
 from pytest_nel.gate.pairs import Pairs, pair
 from pytest_nel.gate.policy import EVERY, Policy, Rule
 from pytest_nel.gate.regression import regression_report
 from pytest_nel.gate.report import BenchmarkGate, GateReport, verdict_of
+from pytest_nel.gate.score import score_of
+from pytest_nel.gate.solved import solved_alike
 from pytest_nel.gate.stored import stored_drop
 from pytest_nel.stats.hypothesis_tests import holm
 
@@ -100,12 +102,13 @@ class Judged:
 
     Attributes:
         gate: What the policy says of it.
-        p_breach: Evidence for a drop beyond a limit, one-sided; 1 where there is none.
+        p_breach: Of no drop beyond a limit, one-sided; 1 where none is breached, None where no
+            interval was asked about one.
         allowed: Fields whose rows differ and may.
     """
 
     gate: BenchmarkGate
-    p_breach: float = 1.0
+    p_breach: float | None = None
     allowed: Sequence[str] = ()
 
 
@@ -208,13 +211,26 @@ def refuse_asked_differently(
 
 def _judged(rule: Rule, baseline: Side | None, candidate: Side) -> Judged:
     row = _judged_fairly(rule, baseline, candidate)
-    if candidate.biased or (baseline is not None and baseline.biased):
-        return replace(row, gate=_softened(row.gate, "no fair sample", _SCORES), p_breach=1.0)
-    return row
+    if baseline is None or not _flattered(rule, baseline, candidate):
+        return row
+    p_breach = None if row.p_breach is None else 1.0
+    return replace(row, gate=_softened(row.gate, "no fair sample"), p_breach=p_breach)
+
+
+def _flattered(rule: Rule, baseline: Side, candidate: Side) -> bool:
+    """Whether attempts were made again whose rewards, which then rise, make a drop look larger.
+
+    A candidate that falls short even so does fall short.
+    """
+    higher = rule.limits.direction == "higher_is_better"
+    return baseline.biased is not None or (candidate.biased is not None and not higher)
 
 
 def _judged_fairly(rule: Rule, baseline: Side | None, candidate: Side) -> Judged:
     trouble = [*_whole(rule, baseline, "baseline"), *_whole(rule, candidate, "candidate")]
+    notes: list[str] = []
+    if baseline is not None:
+        baseline, candidate, notes = solved_alike(baseline, candidate, rule.metric)
     own = list(judge_limits(rule, candidate))
     if baseline is None:
         score = score_of(candidate, rule.metric)
@@ -223,15 +239,15 @@ def _judged_fairly(rule: Rule, baseline: Side | None, candidate: Side) -> Judged
         )
         return Judged(gate)
     if not (baseline.rows and candidate.rows and supported(rule.metric)):
-        return Judged(_from_bundles(rule, baseline, candidate, [*trouble, *own]))
+        return _from_bundles(rule, baseline, candidate, [*trouble, *own])
     pairs = pair(baseline, candidate, rule.metric)
     drop = judge_drop(pairs, rule.limits)
     categories = list(_categories(rule, pairs))
     by_category = [found for one in categories for found in one.findings]
     findings = [*trouble, *drop.findings, *own, *by_category]
-    p_values = [p for one in (drop, *categories) for p in one.p_values]
-    p_breach = min([1.0, *(len(p_values) * p for p in p_values)])  # any of them is enough
-    return Judged(_compared(rule, pairs, drop, findings), p_breach)
+    p_values = [one.p_breach for one in (drop, *categories) if one.p_breach is not None]
+    gate = replace(_compared(rule, pairs, drop, findings), notes=notes)
+    return Judged(gate, min(p_values, default=None))
 
 
 def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding]) -> BenchmarkGate:
@@ -251,12 +267,13 @@ def _compared(rule: Rule, pairs: Pairs, drop: Drop, findings: Sequence[Finding])
         regression=regression_report(
             pairs, higher_is_better=rule.limits.direction == "higher_is_better"
         ),
+        margin_problems=drop.margin,
     )
 
 
 def _from_bundles(
     rule: Rule, baseline: Side, candidate: Side, findings: Sequence[Finding]
-) -> BenchmarkGate:
+) -> Judged:
     reason = "Per-sample results (results.jsonl) missing or empty"
     if not supported(rule.metric):
         reason = f"Metric {rule.metric!r} is not supported for paired gating"
@@ -264,7 +281,7 @@ def _from_bundles(
     one, other = (score_of(side, rule.metric) for side in (baseline, candidate))
     found = stored_drop(rule, one, other, f"{reason}{f' ({why})' if why else ''}")
     delta = None if one.value is None or other.value is None else other.value - one.value
-    return BenchmarkGate(
+    gate = BenchmarkGate(
         rule,
         [*findings, *found.findings],
         one.value,
@@ -274,6 +291,7 @@ def _from_bundles(
         "newcombe" if found.interval else None,
         notes=[reason],
     )
+    return Judged(gate, found.p_breach)
 
 
 def _whole(rule: Rule, side: Side | None, name: str) -> Iterator[Finding]:
@@ -300,6 +318,10 @@ def _categories(rule: Rule, pairs: Pairs) -> Iterator[Drop]:
     if not limits:
         return
     there = pairs.by_category()
+    every = limits.get(EVERY)
+    if not there and every is not None and every.max_drop is not None:
+        rule_name = f"per_category.{EVERY}.max_drop"
+        yield Drop([Finding(rule_name, "INSUFFICIENT_EVIDENCE", "no problem has a category")], None)
     for name in [*limits, *sorted(there.keys() - limits.keys())]:
         own = limits.get(name, limits.get(EVERY))
         if name == EVERY or own is None or own.max_drop is None:
@@ -314,27 +336,32 @@ def _categories(rule: Rule, pairs: Pairs) -> Iterator[Drop]:
 
 
 def _corrected(rows: Sequence[Judged]) -> list[Judged]:
-    """Breaches that stand after Holm's correction over the benchmarks that gate."""
-    asked = [at for at, row in enumerate(rows) if row.gate.rule.gates and row.gate.n_paired]
-    adjusted = dict(zip(asked, holm([rows[at].p_breach for at in asked]), strict=True))
+    """Breaches that stand after Holm's correction over the benchmarks that gate.
+
+    What it does not ask about stays as it is: advisory benchmarks, and those decided by the score
+    alone.
+    """
+    asked = {
+        at: row.p_breach
+        for at, row in enumerate(rows)
+        if row.gate.rule.gates and row.p_breach is not None
+    }
+    adjusted = dict(zip(asked, holm(list(asked.values())), strict=True))
     return [
-        replace(row, gate=_softened(row.gate, _HOLM, _DROPS))
-        if adjusted.get(at, 1.0) >= _ALPHA
-        else row
+        replace(row, gate=_softened(row.gate, _HOLM)) if adjusted.get(at, 0.0) >= _ALPHA else row
         for at, row in enumerate(rows)
     ]
 
 
 _DROPS = ("max_drop", "max_relative_drop")
-_SCORES = (*_DROPS, "min_score", "must_pass", "min_pass_rate")
 _HOLM = "does not stand after Holm's correction over the benchmarks"
 
 
-def _softened(gate: BenchmarkGate, why: str, rules: Collection[str]) -> BenchmarkGate:
-    """Breaches of these rules become open questions."""
+def _softened(gate: BenchmarkGate, why: str) -> BenchmarkGate:
+    """Breaches of limits on a drop become open questions."""
 
     def soft(one: Finding) -> Finding:
-        if one.status != "BREACH" or one.rule.rpartition(".")[2] not in rules:
+        if one.status != "BREACH" or one.rule.rpartition(".")[2] not in _DROPS:
             return one
         return replace(one, status="INSUFFICIENT_EVIDENCE", reason=f"{one.reason}; {why}")
 

@@ -73,7 +73,7 @@ class Side:
 
     @property
     def biased(self) -> str | None:
-        """Why its score says nothing about its problems, or None."""
+        """Why its rewards are too high for its problems, or None."""
         again = self.bundle.get("n_made_again")
         return f"{again} attempts were made again because of their outcome" if again else None
 

@@ -149,6 +149,8 @@ def _short(
 
 def _unknown(rule: Rule, plan: Planned) -> Iterator[_Trouble]:
     limits = rule.limits
+    if EVERY in (limits.per_category or {}) and plan.categories is not None and not plan.categories:
+        yield ("per_category", EVERY), "no problem has a category"
     for name in limits.per_category or {}:
         if name != EVERY and plan.categories is not None and name not in plan.categories:
             known = ", ".join(sorted(plan.categories)[:10]) or "none"

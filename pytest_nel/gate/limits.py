@@ -1,45 +1,13 @@
 """Limits on the candidate alone: its score, single problems, rates, time, tokens and cost."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_nel.gate.evidence import Row, Side
+from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.findings import Finding, Status, at_least, both_ways, within
-from pytest_nel.gate.metrics import Try, in_range, scorer_of, supported, value_of
 from pytest_nel.gate.policy import EVERY, Rule
-from pytest_nel.stats.intervals import mean_interval, wilson
-
-_LARGEST = 1e100  # a number beyond it has no square
-_BOUNDS = (Try(0.0, correct=False), Try(1.0, correct=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A score with all that may be said about it.
-
-    Attributes:
-        value: Mean over problems with a score; None without any.
-        low: Lower bound of its interval, or the value itself.
-        high: Upper bound.
-        method: Of the interval.
-        n_missing: Attempts without a score.
-        worst: The same if all that is missing were wrong.
-        best: The same if all of it were correct.
-        bounded: Whether all rewards lie in [0, 1]; otherwise there is no interval, and no bound on
-            what is missing.
-    """
-
-    value: float | None
-    low: float
-    high: float
-    method: str
-    n_missing: int = 0
-    worst: "Score | None" = None
-    best: "Score | None" = None
-    bounded: bool = True
+from pytest_nel.gate.score import Score, score_of
 
 
 def judge_limits(rule: Rule, side: Side) -> Iterator[Finding]:
@@ -103,107 +71,15 @@ def _numbers(score: Score, least: float) -> dict[str, Any]:
     return numbers
 
 
-def score_of(side: Side, metric: str, category: str | None = None) -> Score:
-    """The candidate's own score on a metric, from its rows; without rows, as the bundle says."""
-    rows = [row for row in side.rows if category is None or row.category == category]
-    if not rows or not supported(metric):
-        return _from_bundle(side, metric, category)
-    unseen = max(0, (side.planned or 0) - len({row.problem for row in side.rows}))
-    known, filled, clusters = _tries(rows, side.repeats, metric)
-    missing = sum(one is None for tries in filled for one in tries) + unseen * side.repeats
-    score = _score(known, clusters, metric)
-    if not missing or not score.bounded:
-        return replace(score, n_missing=missing)
-    worst, best = (
-        _score(
-            [[fill if one is None else one for one in tries] for tries in filled]
-            + [[fill] * side.repeats] * unseen,
-            [*clusters, *[None] * unseen],
-            metric,
-        )
-        for fill in _BOUNDS
-    )
-    return replace(score, n_missing=missing, worst=worst, best=best)
-
-
-def _tries(
-    rows: Sequence[Row], repeats: int, metric: str
-) -> tuple[list[list[Try]], list[list[Try | None]], list[str | None]]:
-    """What is known of each problem, the same with gaps, and its cluster."""
-    scorer = scorer_of(metric)
-    problems: dict[int, dict[int, Try | None]] = defaultdict(dict)
-    cluster_of: dict[int, str] = {}
-    for row in rows:
-        reward = row.reward if scorer is None else row.others.get(scorer)
-        problems[row.problem][row.repeat] = None if reward is None else Try(reward, row.correct)
-        cluster_of[row.problem] = row.cluster
-    ordered = sorted(problems)
-    filled = [[problems[key].get(repeat) for repeat in range(repeats)] for key in ordered]
-    known = [[one for one in tries if one is not None] for tries in filled]
-    return known, filled, [cluster_of[key] or None for key in ordered]
-
-
-def _score(problems: Sequence[Sequence[Try]], clusters: Sequence[str | None], metric: str) -> Score:
-    value = value_of(metric)
-    plain = not metric.startswith("pass@")
-    rewards: list[Sequence[float]] = []
-    kept: list[str | None] = []
-    for tries, cluster in zip(problems, clusters, strict=True):
-        found = value(tries) if tries else None
-        if found is None:
-            continue
-        if plain:
-            rewards.append([one.reward for one in tries])
-        else:
-            rewards.append([float(one.correct) for one in tries] if metric == "pass@1" else [found])
-        kept.append(cluster)
-    if plain and not in_range(reward for one in rewards for reward in one):
-        plain_mean = math.fsum(math.fsum(one) / len(one) for one in rewards) / len(rewards)
-        return Score(plain_mean, plain_mean, plain_mean, "none", bounded=False)
-    mean, interval = mean_interval(rewards, clusters=kept if any(kept) else None)
-    if mean is None or interval is None:
-        return Score(mean, 0.0, 1.0, "none")
-    if not interval.reliable:
-        return Score(mean, 0.0, 1.0, interval.method)
-    return Score(mean, interval.low, interval.high, interval.method)
-
-
-def _from_bundle(side: Side, metric: str, category: str | None) -> Score:
-    """As stored, but no interval of zero width: nothing is that sure."""
-    scores = (side.bundle.get("benchmark") or {}).get("scores") or {}
-    said = scores.get(metric)
-    said = said if isinstance(said, dict) else {}
-    value, low, high = _finite(said, "value"), _finite(said, "ci_lower"), _finite(said, "ci_upper")
-    if category is not None or value is None:
-        return Score(None, 0.0, 1.0, "none")
-    samples = (side.bundle.get("benchmark") or {}).get("samples") or 0
-    method = str(said.get("ci_method", "as stored"))
-    if low is not None and low == high and 0.0 <= value <= 1.0 and samples:
-        interval = wilson(value * samples, samples)
-        if interval is not None:
-            low, high, method = interval.low, interval.high, interval.method
-    score = Score(value, 0.0, 1.0, "none", bounded=0.0 <= value <= 1.0)
-    if low is not None and high is not None and low <= value <= high and low < high:
-        score = Score(value, low, high, method)
-    planned, scored = side.bundle.get("n_planned"), side.bundle.get("n_scored")
-    if planned is None or scored is None or scored >= planned:
-        return score
-    worst, best = Score(0.0, 0.0, 1.0, "none"), Score(1.0, 0.0, 1.0, "none")
-    return replace(score, n_missing=planned - scored, worst=worst, best=best)
-
-
-def _finite(said: Mapping[str, Any], name: str) -> float | None:
-    value = said.get(name)
-    if type(value) is not float and type(value) is not int:
-        return None
-    return float(value) if abs(value) < _LARGEST else None
-
-
 def _categories(rule: Rule, side: Side) -> Iterator[Finding]:
     limits = rule.limits.per_category
     if not limits:
         return
     there = {row.category for row in side.rows if row.category}
+    every = limits.get(EVERY)
+    if not there and every is not None and every.min_score is not None:
+        label = f"per_category.{EVERY}.min_score"
+        yield Finding(label, "INSUFFICIENT_EVIDENCE", "no problem has a category")
     for name in [*limits, *sorted(there - limits.keys())]:
         own = limits.get(name, limits.get(EVERY))
         if name == EVERY or own is None or own.min_score is None:

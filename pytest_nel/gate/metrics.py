@@ -41,6 +41,11 @@ def supported(metric: str) -> bool:
     return metric == METRIC or bool(_AT_K.fullmatch(metric)) or scorer_of(metric) is not None
 
 
+def solves(metric: str) -> bool:
+    """Whether it counts solved attempts, whatever their rewards: ``pass@<k>``, ``pass^<k>``."""
+    return _AT_K.fullmatch(metric) is not None
+
+
 def scorer_of(metric: str) -> str | None:
     """The name in ``scorer:<name>``."""
     return (

@@ -16,6 +16,7 @@ from pytest_nel.gate.metrics import (
     attempts_needed,
     in_range,
     scorer_of,
+    solves,
     value_of,
 )
 
@@ -90,6 +91,16 @@ class Pairs:
         return Values.of([(one, one.best) for one in self.problems])
 
     @property
+    def known(self) -> "Values":
+        """As ``worst``, without the problems of which nothing is known."""
+        return Values.of([(one, one.worst) for one in self.problems if not _nameless(one)])
+
+    @property
+    def clustered(self) -> bool:
+        """Whether any problem has a cluster."""
+        return any(one.cluster for one in self.problems)
+
+    @property
     def n_missing(self) -> int:
         """Attempts without a score, of both sides together."""
         return sum(one.missing for one in self.problems)
@@ -103,10 +114,14 @@ class Pairs:
         groups: dict[str, list[ProblemPair]] = defaultdict(list)
         unseen = list[ProblemPair]()
         for one in self.problems:
-            known = one.key != _UNSEEN or one.where != "neither"
-            (groups[one.category] if known else unseen).append(one)
+            (unseen if _nameless(one) else groups[one.category]).append(one)
         groups.pop("", None)
         return {name: replace(self, problems=group + unseen) for name, group in groups.items()}
+
+
+def _nameless(one: ProblemPair) -> bool:
+    """Whether it was planned, and neither run has a row of it."""
+    return one.key == _UNSEEN and one.where == "neither"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +205,7 @@ def _solved(row: Row) -> float | None:
 
 
 def _bounded(sides: Iterable[Side], metric: str, reward: _Reward) -> bool:
-    if metric.startswith("pass@"):
+    if solves(metric):
         return True
     return in_range(one for side in sides for row in side.rows if (one := reward(row)) is not None)
 

@@ -28,6 +28,8 @@ class BenchmarkGate:
         only: Problems with scores in one side alone: (baseline, candidate).
         notes: What a reader must know beside.
         regression: Which problems changed, and whether by chance; None without pairs.
+        margin_problems: How many further problems could be lost before ``max_drop`` no longer
+            holds; negative where it does not, by so many to be won. None where nobody can say.
     """
 
     rule: Rule
@@ -42,11 +44,12 @@ class BenchmarkGate:
     only: tuple[int, int] = (0, 0)
     notes: Sequence[str] = ()
     regression: Mapping[str, Any] | None = None
+    margin_problems: int | None = None
 
     @property
     def status(self) -> Status:
-        """The worst of the findings; without any, nothing was decided."""
-        if not self.findings:
+        """The worst of the findings; where no limit was asked about, nothing was decided."""
+        if not any(one.numbers.get("asked", True) for one in self.findings):
             return "INSUFFICIENT_EVIDENCE"
         return worst_status(finding.status for finding in self.findings)
 
@@ -55,19 +58,12 @@ class BenchmarkGate:
         """Of what stands; all of them where everything passed."""
         status = self.status
         found = [one.reason for one in self.findings if one.status == status]
-        return found or ["no rule of the policy applies: set max_drop, min_score or another limit"]
-
-    @property
-    def margin_problems(self) -> int | None:
-        """How many further problems could be lost before the interval passes ``max_drop``."""
-        most = self.rule.limits.max_drop
-        if most is None or self.interval is None or not self.n_paired:
-            return None
-        higher = self.rule.limits.direction == "higher_is_better"
-        damage = -self.interval[0] if higher else self.interval[1]
-        if self.rule.limits.evidence == "point":
-            damage = -(self.delta or 0.0) if higher else self.delta or 0.0
-        return int((most - damage) * self.n_paired // 1)
+        if found:
+            return found
+        others = "set max_drop, min_score or another limit"
+        if self.findings:
+            return [*(one.reason for one in self.findings), f"no other limit is set: {others}"]
+        return [f"no rule of the policy applies: {others}"]
 
     def as_json(self) -> dict[str, Any]:
         """Under the reference system's names, and more."""

@@ -3,16 +3,17 @@
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.evidence import Side
 from pytest_nel.gate.feasible import needed_for_score
-from pytest_nel.gate.limits import min_score, score_of
+from pytest_nel.gate.limits import min_score
 from pytest_nel.gate.metrics import METRIC
+from pytest_nel.gate.score import score_of
 from pytest_nel.gate.verdict import Exit
 
 
 def threshold(check_id: str, side: Side, least: float, evidence: str) -> Check:
     """Decide it on the 95 % interval, or on the score alone.
 
-    What is missing counts both ways; a part of a dataset (``max_problems``, a shard) is taken
-    for what it is and decides nothing on the whole.
+    What is missing counts both ways. A part of a dataset (``max_problems``, a shard), and one whose
+    wrong answers were asked for again, can fall short and cannot pass; so it is in a gate.
 
     Args:
         check_id: ``<suite>::<benchmark>::threshold``.

@@ -78,3 +78,47 @@ def test_a_difference_that_is_allowed_is_named_apart() -> None:
 
 def test_an_allowance_for_what_does_not_differ_is_nothing() -> None:
     assert compared(bundle(), bundle(), allowed=FIELDS).allowed == []
+
+
+def hashed(**facts: str) -> dict[str, Any]:
+    whole = {**bundle(), "fingerprint": {**FINGERPRINT, **facts}}
+    if "rows_hash" not in facts:
+        del whole["fingerprint"]["rows_hash"]
+    return whole
+
+
+def test_hashes_of_different_kinds_leave_the_dataset_unknown() -> None:
+    found = compared(hashed(rows_hash="r"), hashed(content_hash="c"), ["dataset"])
+
+    assert (found.different, found.unknown) == ([], ["dataset"])
+
+
+def test_a_hash_and_a_revision_leave_it_unknown_as_well() -> None:
+    found = compared(hashed(rows_hash="r"), hashed(dataset="d", revision="1"), ["dataset"])
+
+    assert (found.different, found.unknown) == ([], ["dataset"])
+
+
+def test_the_hash_that_both_have_is_compared() -> None:
+    both = hashed(rows_hash="r", content_hash="c")
+
+    found = compared(both, hashed(content_hash="x"), ["dataset"])
+
+    assert found.different == ["dataset: content_hash c in the baseline, x in the candidate"]
+
+
+def test_of_two_hashes_the_rows_that_are_asked_about_count() -> None:
+    """A file with more rows than are asked about is another file and the same benchmark."""
+    one, other = (hashed(rows_hash="r", content_hash=content) for content in "cd")
+
+    found = compared(one, other, ["dataset"])
+
+    assert (found.different, found.unknown) == ([], [])
+
+
+def test_revisions_are_compared_where_there_is_no_hash() -> None:
+    one, other = (hashed(dataset="d", revision=name) for name in "12")
+
+    found = compared(one, other, ["dataset"])
+
+    assert found.different == ["dataset: revision 1 in the baseline, 2 in the candidate"]

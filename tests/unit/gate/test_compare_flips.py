@@ -158,7 +158,13 @@ def test_scores_whose_bounds_are_not_known_neither_overlap_nor_not() -> None:
 def test_intervals_that_touch_overlap(low: float, *, expected: bool) -> None:
     bounds = [{"ci_lower": 0.7, "ci_upper": 0.9}, {"ci_lower": low, "ci_upper": 1.0}]
     bundles = [
-        {"benchmark": {"name": "x", "scores": {"maj@4": {"value": one["ci_lower"], **one}}}}
+        {
+            "fingerprint": {"pass_at": 1.0},
+            "benchmark": {
+                "name": "x",
+                "scores": {"maj@4": {"value": one["ci_lower"], **one, "ci_method": "score"}},
+            },
+        }
         for one in bounds
     ]
 

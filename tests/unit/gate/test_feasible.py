@@ -135,6 +135,11 @@ def test_a_drop_is_no_question_without_a_baseline() -> None:
             "per_category.law.max_drop: category 'law': 0.1 cannot be shown with 10 problems",
         ),
         (
+            "per_category: {'*': {max_drop: 0.1}}",
+            plan(categories={}),
+            "per_category.*: no problem has a category",
+        ),
+        (
             "per_category: {'*': {min_score: 0.9}}",
             plan(categories={"law": 10}),
             "per_category.*.min_score: category 'law': 0.9 cannot be shown with 10 problems",

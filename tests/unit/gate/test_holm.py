@@ -121,3 +121,65 @@ def test_absolute_limits_are_not_corrected() -> None:
     report = report_of([(half, half), *sides], "holm", "max_drop: 0.1, min_score: 0.9")
 
     assert report.rows[0].status == "BREACH"
+
+
+def test_a_single_benchmark_is_decided_as_without_a_correction() -> None:
+    """Its categories, too, which share its row."""
+    names = [f"c{at % 8}" for at in range(400)]
+    lost = [at % 8 == 0 and at < 140 for at in range(400)]
+    base = side([[1.0]] * 400, categories=names)
+    cand = side([[0.0] if gone else [1.0] for gone in lost], categories=names)
+    limits = "max_drop: 0.5, per_category: {'*': {max_drop: 0.2}}"
+
+    plain, corrected = (report_of([(base, cand)], how, limits) for how in ("none", "holm"))
+
+    assert plain.verdict == "NO-GO"
+    assert corrected.as_json() == plain.as_json()
+
+
+@pytest.mark.parametrize("correction", ["none", "holm"])
+def test_a_score_alone_is_not_corrected(correction: str) -> None:
+    """``evidence: point`` asks for no chance that a correction could keep."""
+    report = report_of([answers(100, 3)] * 2, correction, "max_drop: 0.02, evidence: point")
+
+    assert [row.status for row in report.rows] == ["BREACH", "BREACH"]
+
+
+def test_what_the_correction_does_not_ask_about_stays_as_it_is() -> None:
+    base, cand = answers(400, 80)
+    text = (
+        "version: 1\ncorrection: holm\ndefaults: {metric: mean_reward, max_drop: 0.02}\n"
+        "benchmarks: {b00: {tier: advisory}, b01: {}}\n"
+    )
+    runs = Runs(
+        {"b00": cand.bundle, "b01": base.bundle},
+        {"b00": cand, "b01": base}.__getitem__,
+        dict.fromkeys(("b00", "b01"), base.bundle),
+        lambda _name: base,
+    )
+
+    report = evaluate(parse_policy(text, "p.yaml"), runs)
+
+    assert report.rows[0].status == "BREACH"
+    assert report.verdict == "GO"
+
+
+def stored(value: float, low: float, high: float) -> Side:
+    said = {"value": value, "ci_lower": low, "ci_upper": high, "ci_method": "score"}
+    about = {"name": "b", "samples": 1000, "repeats": 1, "scores": {"mean_reward": said}}
+    return Side({"benchmark": about, "fingerprint": {"pass_at": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("after", "others", "verdict"),
+    [(0.70, 49, "NO-GO"), (0.765, 49, "INCONCLUSIVE"), (0.765, 0, "NO-GO")],
+)
+def test_stored_scores_count_in_the_correction_by_their_interval(
+    after: float, others: int, verdict: str
+) -> None:
+    """A drop of 10 points is evidence enough beside 49 others, one of 3.5 points is alone."""
+    base, cand = stored(0.80, 0.79, 0.81), stored(after, after - 0.01, after + 0.01)
+
+    report = report_of([(base, cand), *[answers(400, 0)] * others], "holm")
+
+    assert report.verdict == verdict

@@ -258,3 +258,15 @@ def test_all_of_k_is_compared_as_well(tmp_path: Path) -> None:
 
     (row,) = report.rows
     assert (row.baseline, row.candidate, row.status) == (1.0, 0.5, "BREACH")
+
+
+@pytest.mark.parametrize("limit", ["max_drop: 0.01", "min_score: 0.9"])
+def test_a_limit_on_every_category_is_open_where_nothing_has_one(
+    tmp_path: Path, limit: str
+) -> None:
+    report = gate(
+        tmp_path, [1.0] * 400, [1.0] * 400, f"max_drop: 0.9, per_category: {{'*': {{{limit}}}}}"
+    )
+
+    assert report.verdict == "INCONCLUSIVE"
+    assert report.rows[0].reasons == ["no problem has a category"]

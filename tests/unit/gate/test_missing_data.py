@@ -209,3 +209,28 @@ def test_a_gap_leaves_the_other_problems_in_their_clusters() -> None:
     assert gap is not None
     assert {whole.method, gap.method} == {"score_clustered_t"}
     assert gap.high - gap.low == pytest.approx(whole.high - whole.low, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "limits", ["max_drop: 0.9", "max_drop: null, min_score: 0.01", "max_drop: 0.9, min_score: 0.01"]
+)
+def test_losing_a_problem_makes_no_cluster(tmp_path: Path, limits: str) -> None:
+    """Four clusters are too few; a fifth of which nothing is known is none."""
+    names = [f"text {at % 4}" for at in range(400)]
+    right, facts = [1.0] * 400, {"n_planned": 401, "n_total": 401, "n_attempted": 401}
+
+    whole = gate(tmp_path / "whole", right, right, limits, clusters=names)
+    lost = gate(tmp_path / "lost", right, right, limits, clusters=names, bundle=facts)
+
+    assert status_of(whole) == OPEN
+    assert status_of(lost) == OPEN
+
+
+def test_five_clusters_of_which_one_has_no_score_are_five(tmp_path: Path) -> None:
+    """Where the rows name it, both ways that it may have gone are ways of five clusters."""
+    names = [f"text {at % 5}" for at in range(1000)]
+    gaps = [None if at % 5 == 4 else 1.0 for at in range(1000)]
+
+    report = gate(tmp_path, [1.0] * 1000, gaps, "max_drop: 1", clusters=names)
+
+    assert status_of(report) == ("PASS", "GO")
