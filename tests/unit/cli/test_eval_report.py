@@ -197,7 +197,7 @@ def test_a_bundle_older_than_the_last_turn_is_not_shown(
     said = refused(capsys, run)
     code = report(run, "--rebuild")
 
-    assert "older than its records" in said
+    assert "older than the records beside it" in said
     assert code == report(run) == 0
     assert "0.833" in capsys.readouterr().out
 
