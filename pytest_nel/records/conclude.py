@@ -1,6 +1,5 @@
 """What a run comes to: bundles, checks and exit status, derived again or as they were written."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,6 +13,7 @@ from pytest_nel.gate.check import Check
 from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.threshold import threshold
 from pytest_nel.gate.verdict import Exit, worst
+from pytest_nel.records.bundle_file import read_bundle, refuse_stale
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.found import facts_of
 from pytest_nel.records.gated import CHECKS, Gated, gated
@@ -109,32 +109,35 @@ def stored(run_dir: Path) -> Concluded:
     """
     derived = []
     for directory in planned(run_dir):
-        plan = read_plan(directory)
-        bundle = _bundle(directory)
-        if plan.get("turn", 1) > bundle.get("turns", 1):
-            msg = f"{directory}: its bundle is older than its records{_remedy(run_dir)}"
-            raise ConfigError(msg)
+        file = _bundle_file(directory)
+        bundle = read_bundle(file)
+        refuse_stale(file, bundle)
+        _refuse_unshowable(file, bundle)
         missing = bundle["n_planned"] - bundle["n_attempted"]
-        derived.append(Derived(directory, bundle, plan, [], missing))
+        derived.append(Derived(directory, bundle, read_plan(directory), [], missing))
     return _concluded(run_dir, derived)
 
 
-def _bundle(directory: Path) -> JsonObject:
+def _bundle_file(directory: Path) -> Path:
+    """The only one: a run of ours leaves one, and which of several is meant is not guessed."""
     found = sorted(directory.glob("eval-*.json"))
     if len(found) != 1:
         what = "no bundle" if not found else f"{len(found)} bundles"
         msg = f"{directory} has {what}{_remedy(directory.parent)}"
         raise ConfigError(msg)
+    return found[0]
+
+
+def _refuse_unshowable(file: Path, bundle: Mapping[str, Any]) -> None:
+    """A bundle of ours says more than others must."""
     try:
-        bundle: JsonObject = json.loads(found[0].read_text(encoding="utf-8"))
         numbers = [bundle[name] for name in _SHOWN]
         numbers += [bundle[name] for name in _ALSO_NUMBERS if name in bundle]
         _ = (sum(numbers), bundle["benchmark"]["scores"]["mean_reward"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         said = f"{type(error).__name__}: {error}"
-        msg = f"{found[0]}: cannot be read ({said}){_remedy(directory.parent)}"
+        msg = f"{file}: cannot be shown ({said}){_remedy(file.parent.parent)}"
         raise ConfigError(msg) from error
-    return bundle
 
 
 def _remedy(run_dir: Path) -> str:

@@ -1,7 +1,6 @@
 """Runs as a gate and a comparison read them: ours, and those of the reference system."""
 
 import filecmp
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,10 +12,9 @@ from pytest_nel.core.text import showable
 from pytest_nel.core.types import JsonObject
 from pytest_nel.gate.evaluate import Runs
 from pytest_nel.gate.evidence import Side
-from pytest_nel.records._bundle_shape import trouble_of
 from pytest_nel.records._result_rows import ResultRows, keyed_rows, read_rows
+from pytest_nel.records.bundle_file import read_bundle, refuse_stale
 from pytest_nel.records.found import MERGE, MERGED, runs_below
-from pytest_nel.records.plans import PLAN, read_plan
 
 RESULTS = "results.jsonl"
 _EXPECTED = 400
@@ -87,12 +85,12 @@ def stored_run(path: Path) -> StoredRun:
     found: dict[str, Path] = {}
     bundles: dict[str, JsonObject] = {}
     for file in paths:
-        bundle = _bundle(file)
+        bundle = read_bundle(file)
         name = str(bundle["benchmark"]["name"])
         if name in found:
             msg = f"Duplicate benchmark '{name}' in {directory}: found in {found[name]} and {file}"
             raise ConfigError(msg)
-        _refuse_stale(file, bundle)
+        refuse_stale(file, bundle)
         found[name], bundles[name] = file, bundle
     if not found:
         raise ConfigError(_nothing(directory))
@@ -124,7 +122,7 @@ def _newest(folder: Path, files: list[Path], warnings: list[str]) -> Path:
     Raises:
         ConfigError: They are of several benchmarks, which would share one results.jsonl.
     """
-    read = [(file, _bundle(file)) for file in files]
+    read = [(file, read_bundle(file)) for file in files]
     names = {str(bundle["benchmark"]["name"]) for _, bundle in read}
     if len(names) > 1:
         msg = (
@@ -135,39 +133,6 @@ def _newest(folder: Path, files: list[Path], warnings: list[str]) -> Path:
     newest = max(read, key=lambda pair: (str(pair[1].get("timestamp", "")), pair[0].name))[0]
     warnings.append(f"{folder} holds {len(files)} bundles: the newest counts, {newest.name}")
     return newest
-
-
-def _bundle(file: Path) -> JsonObject:
-    """Read it.
-
-    Raises:
-        ConfigError: It cannot be read, or its numbers cannot be trusted.
-    """
-    bundle: JsonObject = {}
-    try:
-        bundle = json.loads(file.read_text(encoding="utf-8"))
-        trouble = trouble_of(bundle)
-    except (OSError, ValueError, RecursionError) as error:
-        trouble = f"{type(error).__name__}: {error}"
-    if trouble is not None:
-        msg = (
-            f"{file}: this bundle cannot be read: {trouble}; nel eval report --rebuild RUN makes "
-            "it again, or move it away"
-        )
-        raise ConfigError(msg)
-    return bundle
-
-
-def _refuse_stale(file: Path, bundle: Mapping[str, Any]) -> None:
-    if not (file.parent / PLAN).is_file():
-        return
-    if read_plan(file.parent).get("turn", 1) > (bundle.get("turns") or 1):
-        run = file.parent.parent
-        msg = (
-            f"{file}: the bundle is older than the records beside it: "
-            f"nel eval report --rebuild {run} makes it from the journals"
-        )
-        raise ConfigError(msg)
 
 
 def refuse_itself(baseline: StoredRun, candidate: StoredRun) -> None:

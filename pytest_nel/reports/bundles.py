@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
+from pytest_nel.records.bundle_file import read_bundle
 from pytest_nel.records.found import MERGE, MERGED
 from pytest_nel.records.gated import CHECKS
 from pytest_nel.records.journal import natural
@@ -96,13 +97,7 @@ def _walk(directory: Path, depth: int, left_out: list[str]) -> Iterator[Path]:
 
 
 def _read(path: Path) -> Found:
-    try:
-        bundle = json.loads(path.read_text(encoding="utf-8"))
-        _ = (bundle["benchmark"]["name"] + "", bundle["benchmark"].get("scores", {}).items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        said = f"{type(error).__name__}: {error}"
-        msg = f"{path}: expected a bundle, an object with benchmark.name and its scores: {said}"
-        raise ConfigError(msg) from error
+    bundle = read_bundle(path)
     folder = path.resolve().parent
     of_benchmark = (folder / PLAN).is_file() or folder.name in {
         bundle["benchmark"]["name"],

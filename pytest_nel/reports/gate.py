@@ -15,6 +15,8 @@ _STATUS = {
     "MISSING": ("MISSING", "red"),
     "INSUFFICIENT_EVIDENCE": ("INCONCLUSIVE", "yellow"),
 }
+_NOT_COMPARED = ": not known on both sides, so not compared: "
+"""In warnings, after the benchmark's name: a verdict without it would say too much."""
 _REASONS = 3
 MAX_ROWS = 15
 
@@ -25,7 +27,7 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
     Args:
         report: What was decided.
         most: How many rows the table may have; what did not pass comes first then.
-        verbose: Whether reasons of what passed are said, too, and warnings.
+        verbose: Whether reasons of what passed are said, too, and all warnings.
     """
     colour = {_COLOURS[report.verdict]: True, "bold": True}
     lines = [Line(f"{report.verdict}  {_one_line(report.policy)}", colour)]
@@ -44,9 +46,23 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
     if len(report.rows) > len(rows):
         lines.append(Line(f"… and {len(report.rows) - len(rows)} more"))
     lines += _why(rows, verbose=verbose)
-    if verbose:
-        lines += [Line(f"warning: {_one_line(text)}", {"yellow": True}) for text in report.warnings]
+    lines += _warnings(report.warnings, verbose=verbose)
     return lines
+
+
+def _warnings(warnings: Sequence[str], *, verbose: bool) -> Iterator[Line]:
+    """What was not compared always, once for all benchmarks of which it is true."""
+    names: dict[str, list[str]] = {}
+    others = []
+    for text in warnings:
+        name, mark, fields = text.partition(_NOT_COMPARED)
+        if mark:
+            names.setdefault(f"{mark}{fields}", []).append(name)
+        elif verbose:
+            others.append(text)
+    said = [f"{', '.join(same)}{what}" for what, same in names.items()]
+    for text in [*others, *said]:
+        yield Line(f"warning: {_one_line(text)}", {"yellow": True})
 
 
 def kept_lines(gate: Gated) -> list[Line]:

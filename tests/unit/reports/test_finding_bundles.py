@@ -139,7 +139,7 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "eval-1-b.json"
     path.write_text(content, encoding="latin-1")
 
-    with pytest.raises(ConfigError, match=r"eval-1-b\.json: expected a bundle"):
+    with pytest.raises(ConfigError, match=r"eval-1-b\.json: this bundle cannot be read"):
         find([tmp_path])
 
 
