@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_nel.core.text import storable
 from pytest_nel.core.types import JsonObject
+from pytest_nel.reports import _values
 from pytest_nel.reports._markup import Markup, data_block
 from pytest_nel.reports.pairs import Flip, Paired, pair
 from pytest_nel.reports.samples import Light, Limits, chosen, scan, size, texts
@@ -20,7 +21,6 @@ BLOCK = 250
 _OUTCOMES = ("correct", "wrong", "unparsed", "unscored")
 _PREVIEW = 90
 _COLUMNS = ("set", "problem", "id", "repeat", "line", "outcome", "reward")
-_READ = ("category", "tokens", "latency", "finish")
 
 
 @dataclass(slots=True)
@@ -70,8 +70,11 @@ class Payload:
                 "repeat": row.repeat,
                 "line": row.line,
                 "outcome": row.outcome,
-                "reward": row.reward,
-                **{name: read[name] for name in _READ},
+                "reward": _values.number(row.reward),
+                "category": read["category"],
+                "tokens": _values.count(read["tokens"]),
+                "latency": _values.number(read["latency"]),
+                "finish": _preview(read["finish"]),
                 "prompt": " ".join(entry.get("p", "").split())[:_PREVIEW],
                 "expected": " ".join(entry.get("e", "").split())[:_PREVIEW],
                 "extracted": _preview(entry.get("x")),
@@ -100,8 +103,8 @@ class Payload:
             self._entries = []
 
 
-def _preview(text: str | None) -> str | None:
-    return None if text is None else " ".join(text.split())[:_PREVIEW]
+def _preview(text: object) -> str | None:
+    return None if text is None else " ".join(str(text).split())[:_PREVIEW]
 
 
 def payload(table: Table, limits: Limits) -> Payload:

@@ -140,6 +140,18 @@ def test_problems_missing_on_a_side_are_in_the_page(tmp_path: Path) -> None:
     assert re.findall(r'<td class="n">(\d+)</td>', counts[0])[-2:] == ["0", "10"]
 
 
+def test_attempts_missing_on_a_side_are_in_the_page(tmp_path: Path) -> None:
+    before = write_run(tmp_path / "before", Kind(8, repeats=3))
+    after = write_run(tmp_path / "after", Kind(8, repeats=2))
+
+    made = page(table(after, baseline=before))
+
+    counts = re.search(r'id="flips".*?</tbody>', made)
+    assert counts
+    assert '<th class="n" scope="col">only on one side</th>' in counts[0]
+    assert re.findall(r'<td class="n">(\d+)</td>', counts[0])[-3:] == ["8", "0", "0"]
+
+
 def test_a_plot_shows_an_interval_that_begins_at_zero() -> None:
     metric = Metric("m", 0.0, 0.0, 0.25)
 
