@@ -167,11 +167,15 @@ def known_by_id(baseline: Side, candidate: Side) -> bool:
 
 
 def _has_ids(rows: Sequence[Row]) -> bool:
-    """Whether ids and positions name the same problems."""
-    ids, problems = {row.id for row in rows}, {row.problem for row in rows}
-    if "" in ids or len(ids) != len(problems):
+    return are_keys([row.id for row in rows], [row.problem for row in rows])
+
+
+def are_keys(ids: Sequence[str], problems: Sequence[int]) -> bool:
+    """Whether ids and positions, one of each for an attempt, name the same problems."""
+    names, places = set(ids), set(problems)
+    if "" in names or len(names) != len(places):
         return False
-    return len(ids) == len(rows) or len({(row.id, row.problem) for row in rows}) == len(ids)
+    return len(names) == len(ids) or len(set(zip(ids, problems, strict=True))) == len(names)
 
 
 def _reward_of(metric: str) -> _Reward:

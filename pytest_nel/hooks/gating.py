@@ -20,21 +20,30 @@ from pytest_nel.gate.threshold import cannot_reach
 from pytest_nel.gate.verdict import Exit
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.state import BenchmarkRun, Gating, Run
-from pytest_nel.records.sides import read_side, stored_run
+from pytest_nel.records.sides import (
+    RESULTS,
+    StoredRun,
+    read_side,
+    refuse_itself,
+    refuse_run_in,
+    stored_run,
+)
 from pytest_nel.records.whole import whole
 from pytest_nel.reports.github import append_summary
 from pytest_nel.reports.run_markdown import run_markdown
 
 
-def gating_of(options: Options, base: Path) -> Gating:
+def gating_of(options: Options, base: Path, directory: Path) -> Gating:
     """Read the policy and find the baseline.
 
     Args:
         options: Resolved options.
         base: What relative paths are relative to.
+        directory: The run's.
 
     Raises:
-        ConfigError: One of them is wrong, or one is given without the other.
+        ConfigError: One of them is wrong, one is given without the other, or the baseline is the
+            run itself.
     """
     policy, baseline = options.get("policy"), options.get("baseline")
     allowed = options.get("allow-different", [])
@@ -53,6 +62,8 @@ def gating_of(options: Options, base: Path) -> Gating:
         msg = "a shard alone passes no gate: merge the shards, then decide by nel gate"
         raise ConfigError(msg)
     other = None if baseline is None else stored_run(base / baseline)
+    if other is not None:
+        refuse_run_in(directory, other)
     return Gating(load_policy(policy), other, allowed)
 
 
@@ -181,7 +192,7 @@ def decide(run: Run) -> list[Check]:
     """The gate's checks over what the run has come to.
 
     Raises:
-        ConfigError: The baseline has measured something else.
+        ConfigError: The baseline has measured something else, or is a copy of this run.
         OSError: Rows cannot be read.
     """
     gating = run.gating
@@ -189,8 +200,12 @@ def decide(run: Run) -> list[Check]:
         return []
     mine = {one.plan["benchmark"]: one for one in run.derived}
     baseline = gating.baseline
+    bundles = {name: one.bundle for name, one in mine.items()}
+    if baseline is not None:
+        files = {name: one.directory / RESULTS for name, one in mine.items()}
+        refuse_itself(baseline, StoredRun(run.directory, files, bundles))
     runs = Runs(
-        {name: one.bundle for name, one in mine.items()},
+        bundles,
         lambda name: read_side(mine[name].directory, mine[name].bundle),
         None if baseline is None else baseline.bundles,
         None if baseline is None else baseline.side,

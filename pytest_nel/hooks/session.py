@@ -43,7 +43,7 @@ def activate(config: pytest.Config) -> Run:
     run = _worker_run(config, options) if role == "worker" else _new_run(config, options, role)
     config.stash[run_key] = run
     try:
-        run.gating = gating_of(options, config.invocation_params.dir)
+        run.gating = gating_of(options, config.invocation_params.dir, run.directory)
     except NelError as error:
         raise pytest.UsageError(str(error)) from None
     _register(run)

@@ -10,17 +10,9 @@ from typing import Any
 from pydantic_core import from_json
 
 from pytest_nel.gate.evidence import Row
+from pytest_nel.records.judged import judged, number
 
 _TOGETHER = 64  # lines that are parsed at once
-_LARGEST = 1e100  # a reward beyond it has no square
-_OUTCOMES = frozenset({"correct", "wrong", "unparsed", "unscored"})
-_NOT_THE_MODEL = frozenset(
-    {
-        *("system", "infra_error", "tool_infra", "rate_limit", "server_error"),
-        *("model_timeout", "model_error", "auth_error", "protocol_error", "scorer_error"),
-    }
-)
-"""Error categories of the reference system's rows that have reward 0 and no score."""
 _NONE: Mapping[str, Any] = {}
 
 
@@ -103,13 +95,11 @@ def _row(row: object) -> Row | None:
         details = _NONE
     if type(metadata) is not dict:
         metadata = _NONE
-    outcome, others = get("outcome"), get("scorer_rewards")
-    if outcome is None:  # a row of the reference system
-        reward, outcome = _theirs(get("reward"), details)
-    elif type(outcome) is not str or outcome not in _OUTCOMES:
+    said = judged(row)
+    if said is None:
         return None
-    else:
-        reward = None if outcome == "unscored" else _number(get("reward"))
+    reward, outcome = said
+    others = get("scorer_rewards")
     name, cluster = get("problem_id"), metadata.get("cluster")
     category = metadata.get("category", details.get("category"))
     return Row(
@@ -120,7 +110,7 @@ def _row(row: object) -> Row | None:
         name if type(name) is str else str(name or ""),
         category if type(category) is str else _text(category),
         cluster if type(cluster) is str else _text(cluster),
-        _numbers(others) if others else _NONE,
+        _numbers(others, details) if others else _NONE,
         outcome,
     )
 
@@ -129,24 +119,15 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _number(value: object) -> float | None:
-    """A reward; None for what is none: text, NaN, a number too large for arithmetic."""
-    if type(value) is not float and type(value) is not int:
-        return None
-    return float(value) if -_LARGEST < value < _LARGEST else None
-
-
-def _numbers(others: object) -> Mapping[str, float | None]:
+def _numbers(others: object, details: Mapping[str, Any]) -> Mapping[str, float | None]:
+    """Rewards of further scorers; those that failed have reward 0 in the reference system."""
     if type(others) is not dict:
         return _NONE
-    return {name: _number(reward) for name, reward in others.items()}
+    return {
+        name: None if _failed(details.get(f"scorer:{name}")) else number(reward)
+        for name, reward in others.items()
+    }
 
 
-def _theirs(reward: object, details: Mapping[str, Any]) -> tuple[float | None, str]:
-    """What did not come from the model has reward 0 there; here it is missing."""
-    judge, error = details.get("judge"), details.get("error_category")
-    failed_judge = isinstance(judge, dict) and judge.get("error") and judge.get("total") is None
-    value = _number(reward)
-    if value is None or failed_judge or (isinstance(error, str) and error in _NOT_THE_MODEL):
-        return None, "unscored"
-    return value, "correct" if value > 0 else "wrong"
+def _failed(said: object) -> bool:
+    return type(said) is dict and bool(said.get("error"))

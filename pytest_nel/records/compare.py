@@ -10,7 +10,13 @@ from pytest_nel.gate.compare import judge, measure
 from pytest_nel.gate.comparison import Measured, Rules, RunComparison
 from pytest_nel.gate.evaluate import refuse_asked_differently, refuse_different
 from pytest_nel.gate.flips import Flip
-from pytest_nel.records.sides import Answer, StoredRun, read_answers, stored_run
+from pytest_nel.records.sides import (
+    Answer,
+    StoredRun,
+    read_answers,
+    refuse_itself,
+    stored_run,
+)
 
 MAY_DIFFER = ("benchmark", *FIELDS)
 """What ``allow_different`` takes: the fields of two bundles, and the benchmark's name."""
@@ -47,8 +53,8 @@ def compare_runs(  # noqa: PLR0913 - the public door: each is an option of nel c
         ``benchmarks`` has the details, ``as_json()`` all of it for machines.
 
     Raises:
-        ConfigError: A run cannot be found or read, an argument is wrong, no benchmark is in both
-            runs, or they have not measured the same.
+        ConfigError: A run cannot be found or read, an argument is wrong, both are one run, no
+            benchmark is in both, or they have not measured the same.
     """
     rules = Rules(max_drop, correct_above, test, alpha)
     allowed = set(allow_different)
@@ -62,6 +68,7 @@ def compare_runs(  # noqa: PLR0913 - the public door: each is an option of nel c
 def _compared(
     before: "_Found", after: "_Found", rules: Rules, allowed: Collection[str]
 ) -> RunComparison:
+    refuse_itself(before.run, after.run)
     matched = _matched(before, after, allowed)
     mine, yours = before.run.bundles, after.run.bundles
     comparisons = {

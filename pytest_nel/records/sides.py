@@ -1,5 +1,6 @@
 """Runs as a gate and a comparison read them: ours, and those of the reference system."""
 
+import filecmp
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,12 +53,13 @@ def runs_of(candidate: Path, baseline: Path | None = None) -> Runs:
     """What a gate is given: a candidate, alone or against a baseline.
 
     Raises:
-        ConfigError: As :func:`stored_run`.
+        ConfigError: As :func:`stored_run`, and :func:`refuse_itself`.
     """
     mine = stored_run(candidate)
     if baseline is None:
         return Runs(mine.bundles, mine.side, warnings=mine.warnings, weight=mine.weight)
     other = stored_run(baseline)
+    refuse_itself(other, mine)
     warnings = [*other.warnings, *mine.warnings]
     weight = other.weight + mine.weight
     return Runs(mine.bundles, mine.side, other.bundles, other.side, warnings, weight)
@@ -166,6 +168,66 @@ def _refuse_stale(file: Path, bundle: Mapping[str, Any]) -> None:
             f"nel eval report --rebuild {run} makes it from the journals"
         )
         raise ConfigError(msg)
+
+
+def refuse_itself(baseline: StoredRun, candidate: StoredRun) -> None:
+    """Refuse two names of one run, also through symbolic links, and a copy of it.
+
+    A copy has the run's id and, in every benchmark that both have, its results. One whose answers
+    were judged anew has others, and is compared.
+
+    Raises:
+        ConfigError: They are one run.
+    """
+    mine, yours = (_folders(run) for run in (baseline, candidate))
+    if shared := sorted(mine & yours):
+        msg = (
+            f"baseline and candidate are the same run: {baseline.directory} and "
+            f"{candidate.directory} both mean {shared[0]}; name two runs"
+        )
+        raise ConfigError(msg)
+    both = sorted(baseline.bundles.keys() & candidate.bundles.keys())
+    if both and all(_copied(baseline, candidate, name) for name in both):
+        run_id = baseline.bundles[both[0]]["run_id"]
+        msg = (
+            f"baseline and candidate are the same run: {candidate.directory} has the run_id "
+            f"{run_id} and the results of {baseline.directory}, so one is a copy of the other; "
+            "name two runs"
+        )
+        raise ConfigError(msg)
+
+
+def refuse_run_in(directory: Path, baseline: StoredRun) -> None:
+    """Refuse a baseline that lies where a run is about to write.
+
+    Args:
+        directory: The run's.
+        baseline: What it is to be compared with.
+
+    Raises:
+        ConfigError: It lies there.
+    """
+    here = directory.resolve()
+    if any(here in (folder, folder.parent) for folder in _folders(baseline)):
+        msg = (
+            f"the baseline {baseline.directory} is this run's own directory: name the run that "
+            "it is to be compared with"
+        )
+        raise ConfigError(msg)
+
+
+def _folders(run: StoredRun) -> set[Path]:
+    return {file.resolve().parent for file in run.paths.values()}
+
+
+def _copied(baseline: StoredRun, candidate: StoredRun, name: str) -> bool:
+    one, other = baseline.bundles[name], candidate.bundles[name]
+    if not one.get("run_id") or one["run_id"] != other.get("run_id"):
+        return False
+    mine, yours = (run.paths[name].with_name(RESULTS) for run in (baseline, candidate))
+    if not (mine.is_file() and yours.is_file()):
+        return one == other and mine.is_file() == yours.is_file()
+    return filecmp.cmp(mine, yours, shallow=False)
 
 
 def read_side(directory: Path, bundle: Mapping[str, Any]) -> Side:

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from pytest_nel.gate.pairs import are_keys
 from pytest_nel.reports.samples import Light
 
 Kind = Literal["regression", "improvement", "lower", "higher"]
@@ -52,8 +53,8 @@ class Paired:
 def pair(candidate: Sequence[Light], baseline: Sequence[Light]) -> Paired:
     """Pair attempts by problem and repeat.
 
-    A problem is known by its ``problem_id`` where every row of both sides has one that no other
-    problem has, else by its index in the dataset.
+    A problem is known as gates and comparisons know it: by its ``problem_id`` where every row of
+    both sides has one that no other problem has, else by its index in the dataset.
     """
     by = "problem_id" if _have_ids(candidate) and _have_ids(baseline) else "problem_idx"
     ours, theirs = (_keyed(rows, by) for rows in (candidate, baseline))
@@ -85,11 +86,7 @@ def pair(candidate: Sequence[Light], baseline: Sequence[Light]) -> Paired:
 
 
 def _have_ids(rows: Sequence[Light]) -> bool:
-    ids: dict[str, int] = {}
-    return all(
-        row.problem_id and ids.setdefault(row.problem_id, row.problem_idx) == row.problem_idx
-        for row in rows
-    )
+    return are_keys([row.problem_id for row in rows], [row.problem_idx for row in rows])
 
 
 def _keyed(rows: Sequence[Light], by: str) -> dict[tuple[Hashable, int], int]:

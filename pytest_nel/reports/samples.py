@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pytest_nel.core.text import storable
 from pytest_nel.core.types import JsonObject
+from pytest_nel.records.judged import judged
 from pytest_nel.records.places import Place, Reader
 from pytest_nel.records.record import dumps
 
@@ -40,7 +41,7 @@ class Light(NamedTuple):
         problem_idx: Which problem.
         repeat: Which repeat.
         problem_id: The problem's id; empty in rows of the reference system.
-        outcome: As the row says, or by its reward.
+        outcome: As gates and comparisons see it.
         reward: None when it is missing.
     """
 
@@ -71,18 +72,17 @@ def scan(path: Path) -> tuple[list[Light], int]:
 
 
 def _light(row: Mapping[str, Any], place: Place, line: int) -> Light:
-    reward = row.get("reward")
-    reward = None if reward is None else float(reward)
-    outcome = row.get("outcome") or outcome_of(reward)
-    idx, repeat = int(row["problem_idx"]), int(row.get("repeat", 0))
-    return Light(place, line, idx, repeat, str(row.get("problem_id") or ""), str(outcome), reward)
+    """What gates and comparisons see of it.
 
-
-def outcome_of(reward: float | None) -> str:
-    """Of a row that does not say it: correct means the whole reward."""
-    if reward is None:
-        return "unscored"
-    return "correct" if reward >= 1 else "wrong"
+    Raises:
+        ValueError: They would see no row.
+    """
+    said, idx, repeat = judged(row), row["problem_idx"], row.get("repeat", 0)
+    if said is None or not all(type(one) is int and one >= 0 for one in (idx, repeat)):
+        msg = "no outcome, problem or repeat"
+        raise ValueError(msg)
+    reward, outcome = said
+    return Light(place, line, idx, repeat, str(row.get("problem_id") or ""), outcome, reward)
 
 
 def size(light: Light, limits: Limits) -> int:

@@ -1,6 +1,7 @@
 """Policies, baselines and thresholds in the run itself."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,30 @@ def test_an_equal_candidate_is_go(measured: Nel, how: list[str]) -> None:
     assert "GO  gate.yaml" in ended.out
     assert "+0.00 [-3.70, +3.70]" in ended.out
     assert checks(measured)["exit_code"] == 0
+
+
+@pytest.mark.parametrize("named", ["mine", "latest", "mine/echo"])
+def test_a_run_is_not_gated_against_itself(measured: Nel, how: list[str], named: str) -> None:
+    assert run(measured, "mine", env={"BAD": "50"}).code == 0
+    (measured.folder / "latest").symlink_to("mine")
+    before = checks(measured)
+    args = ["--nel-resume", "--nel-policy", "gate.yaml", "--nel-baseline", named]
+
+    ended = run(measured, "mine", *how, *args, env={"BAD": "50"})
+
+    assert ended.code == 4, ended.text
+    assert "is this run's own directory" in ended.text
+    assert checks(measured) == before
+
+
+def test_a_run_is_not_gated_against_a_copy_of_itself(measured: Nel) -> None:
+    shutil.copytree(measured.folder / "base", measured.folder / "mine")
+
+    ended = gated(measured, "--nel-resume")
+
+    assert ended.code == 4, ended.text
+    assert "so one is a copy of the other" in ended.out
+    assert "GO  gate.yaml" not in ended.out
 
 
 def test_a_worse_candidate_is_no_go(measured: Nel, how: list[str]) -> None:

@@ -72,6 +72,15 @@ def test_the_exit_status_is_the_verdict(
     assert re.search(r"^mmlu +critical +\w+ +1\.0000 +\d\.\d{4} ", done.stdout, re.MULTILINE)
 
 
+def test_a_run_against_itself_is_a_mistake(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to(place / "base")
+
+    done = nel_gate(tmp_path / "latest", "base", "-p", "p.yaml", cwd=place)
+
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("nel gate: baseline and candidate are the same run: ")
+
+
 @pytest.mark.parametrize("candidate", ["good", "bad", "open"])
 def test_no_strict_says_0_for_any_verdict(place: Path, candidate: str) -> None:
     done = nel_gate("base", candidate, "-p", "p.yaml", "--no-strict", cwd=place)

@@ -1,6 +1,7 @@
 """Runs on the disk compared: which path names what, whose bundles, and nothing is written."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,32 @@ def test_a_benchmark_that_the_candidate_lacks_is_listed_and_never_a_pass(tmp_pat
         "only_in_baseline": ["gpqa"],
         "only_in_candidate": ["extra"],
     }
+
+
+@pytest.mark.parametrize("other", ["run", "latest", "run/mmlu", "latest/mmlu/eval.json"])
+def test_a_run_is_not_compared_with_itself(tmp_path: Path, other: str) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 200)
+    (bundle,) = (run / "mmlu").glob("eval-*.json")
+    (tmp_path / "latest").symlink_to("run")
+    named = tmp_path / other.replace("eval.json", bundle.name)
+
+    with pytest.raises(ConfigError, match=r"baseline and candidate are the same run: .*name two"):
+        compare_runs(run, named)
+
+
+def test_a_run_is_not_compared_with_a_copy_of_itself(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 200)
+    shutil.copytree(run, tmp_path / "copy")
+
+    with pytest.raises(ConfigError, match=r"has the run_id run and the results of .*a copy"):
+        compare_runs(run, tmp_path / "copy")
+
+
+def test_a_copy_that_was_judged_anew_is_compared(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 200)
+    anew = write_run(tmp_path / "anew", LOST, bundle={"run_id": "run"})
+
+    assert compare_runs(run, anew).verdict == "BLOCK"
 
 
 def test_runs_without_a_common_benchmark_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,32 @@ def test_the_weight_of_runs_is_that_of_their_rows(tmp_path: Path) -> None:
     assert runs_of(runs[0]).weight == sizes[0]
 
 
+def test_a_run_is_not_gated_against_itself_or_a_copy(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 10)
+    (tmp_path / "latest").symlink_to(run)
+    shutil.copytree(run, tmp_path / "copy")
+
+    with pytest.raises(ConfigError, match=r"the same run: .*latest and .*run both mean .*mmlu"):
+        runs_of(run, tmp_path / "latest")
+    with pytest.raises(ConfigError, match="so one is a copy of the other"):
+        runs_of(tmp_path / "copy", run)
+
+
+def test_equal_results_of_another_run_are_no_copy(tmp_path: Path) -> None:
+    one, other = (write_run(tmp_path / name, [1.0] * 10) for name in ("one", "other"))
+
+    assert set(runs_of(one, other).candidate) == {"mmlu"}
+
+
+def test_a_copy_without_rows_is_known_by_its_bundle(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 10)
+    (run / "mmlu" / "results.jsonl").unlink()
+    shutil.copytree(run, tmp_path / "copy")
+
+    with pytest.raises(ConfigError, match="so one is a copy of the other"):
+        runs_of(tmp_path / "copy", run)
+
+
 SOUND: Mapping[str, Any] = {
     "problem_idx": 3,
     "repeat": 1,
@@ -200,6 +227,14 @@ def test_garbage_of_other_scorers_is_missing(tmp_path: Path, rewards: object) ->
         (0.0, {"error_category": ["infra_error"]}, (0.0, False, "wrong")),
         (0.0, {"judge": {"error": "timeout"}}, (None, False, "unscored")),
         (0.5, {"judge": {"error": "retried", "total": 3}}, (0.5, True, "correct")),
+        (0.0, {"judge": {"score": 0, "parse_error": True}}, (None, False, "unscored")),
+        (0.0, {"needs_judge": True}, (None, False, "unscored")),
+        (0.0, {"error": "no sandbox"}, (None, False, "unscored")),
+        (1.0, {"error": "crashed, what it left was judged"}, (None, False, "unscored")),
+        (0.0, {"error": "x", "error_category": "brand_new"}, (None, False, "unscored")),
+        (0.0, {"error": "x", "error_category": "graceful"}, (0.0, False, "wrong")),
+        (0.0, {"error": "", "error_category": "brand_new"}, (0.0, False, "wrong")),
+        (1.0, {"error_category": "solve_timeout"}, (None, False, "unscored")),
     ],
 )
 def test_what_went_wrong_in_the_reference_system_is_missing_and_not_wrong(
@@ -208,6 +243,13 @@ def test_what_went_wrong_in_the_reference_system_is_missing_and_not_wrong(
     [row] = rows_of(tmp_path / "r", {**REFERENCE, "reward": reward, "scoring_details": details})
 
     assert (row.reward, row.correct, row.outcome) == expected
+
+
+def test_a_further_scorer_that_failed_in_the_reference_system_is_missing(tmp_path: Path) -> None:
+    details = {"scorer:f1": {"error": "ValueError: x", "reward": 0.0}, "scorer:em": {"reward": 0.0}}
+    row = {**REFERENCE, "scorer_rewards": {"f1": 0.0, "em": 0.0}, "scoring_details": details}
+
+    assert rows_of(tmp_path / "r", row)[0].others == {"f1": None, "em": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,9 @@ def test_a_category_has_a_bar_and_a_label(report: RunComparison) -> None:
 
 
 def test_without_categories_the_scores_stand_there(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "a", [1.0] * 100)
+    runs = [write_run(tmp_path / name, [1.0] * 100) for name in ("a", "b")]
 
-    lines = texts(compare_runs(run, run))
+    lines = texts(compare_runs(*runs))
 
     assert "SCORE DELTAS" in lines
     assert "  mean_reward  1.0000 → 1.0000  +0.0000  intervals: overlap" in lines

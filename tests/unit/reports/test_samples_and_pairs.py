@@ -35,8 +35,34 @@ def test_rows_of_the_reference_system_have_outcomes_by_their_reward(tmp_path: Pa
 
     found, damaged = scan(path)
 
-    assert [row.outcome for row in found] == ["correct", "wrong", "wrong", "unscored"]
+    assert [row.outcome for row in found] == ["correct", "correct", "wrong", "unscored"]
     assert damaged == 0
+
+
+LOST = {"problem_idx": 0, "reward": 0.0, "scoring_details": {"error_category": "infra_error"}}
+
+
+def test_what_the_reference_system_lost_is_unscored_and_no_flip(tmp_path: Path) -> None:
+    rows = [LOST, LOST | {"problem_idx": 1, "scoring_details": {}}]
+    ours, _ = scan(results(tmp_path / "ours", *rows))
+    theirs, _ = scan(
+        results(tmp_path / "theirs", *({"problem_idx": n, "reward": 1} for n in (0, 1)))
+    )
+
+    found = pair(ours, theirs)
+
+    assert [(row.outcome, row.reward) for row in ours] == [("unscored", None), ("wrong", 0.0)]
+    assert found.flips == [Flip(1, 1, "regression")]
+    assert found.counts == {"unscored": 1, "regression": 1}
+
+
+@pytest.mark.parametrize(
+    "row", [{"problem_idx": "0"}, {"problem_idx": -1}, {"problem_idx": 0, "outcome": "great"}]
+)
+def test_what_a_gate_takes_for_no_row_is_none_here(tmp_path: Path, row: dict[str, Any]) -> None:
+    path = results(tmp_path / "results.jsonl", {"reward": 1, **row})
+
+    assert scan(path) == ([], 1)
 
 
 def test_damaged_lines_are_counted_and_the_others_keep_their_place(tmp_path: Path) -> None:
@@ -106,6 +132,12 @@ def test_a_choice_is_never_too_large_and_all_where_all_fits(
     assert 100 * len(taken) <= characters
     if len(rows) <= budget and 100 * len(rows) <= characters:
         assert taken == list(range(len(rows)))
+
+
+def test_a_problem_with_two_ids_is_known_by_its_position_as_gates_know_it() -> None:
+    ours = [light(0, name="a"), light(0, name="b", repeat=1)]
+
+    assert pair(ours, ours).by == "problem_idx"
 
 
 def test_problems_are_paired_by_id_where_both_sides_have_them() -> None:
