@@ -10,7 +10,6 @@ from typing import Any
 
 from pytest_nel.core.text import storable
 from pytest_nel.core.types import JsonObject
-from pytest_nel.reports import _values
 from pytest_nel.reports._markup import Markup, data_block
 from pytest_nel.reports.pairs import Flip, Paired, pair
 from pytest_nel.reports.samples import Light, Limits, chosen, scan, size, texts
@@ -62,7 +61,7 @@ class Payload:
         """Take in rows of a set; the place of the first one."""
         first = self.size
         for row, entry in zip(rows, texts(path, rows, self.limits), strict=True):
-            read = entry.pop("i")
+            read: JsonObject = entry.pop("i")
             values = {
                 "set": number,
                 "problem": row.problem_idx,
@@ -70,11 +69,8 @@ class Payload:
                 "repeat": row.repeat,
                 "line": row.line,
                 "outcome": row.outcome,
-                "reward": _values.number(row.reward),
-                "category": read["category"],
-                "tokens": _values.count(read["tokens"]),
-                "latency": _values.number(read["latency"]),
-                "finish": _preview(read["finish"]),
+                "reward": row.reward,
+                **read,
                 "prompt": " ".join(entry.get("p", "").split())[:_PREVIEW],
                 "expected": " ".join(entry.get("e", "").split())[:_PREVIEW],
                 "extracted": _preview(entry.get("x")),
@@ -103,8 +99,8 @@ class Payload:
             self._entries = []
 
 
-def _preview(text: object) -> str | None:
-    return None if text is None else " ".join(str(text).split())[:_PREVIEW]
+def _preview(text: str | None) -> str | None:
+    return None if text is None else " ".join(text.split())[:_PREVIEW]
 
 
 def payload(table: Table, limits: Limits) -> Payload:

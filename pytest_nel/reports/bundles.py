@@ -17,6 +17,7 @@ from pytest_nel.records.plans import PLAN
 
 _BUNDLES = "eval-*.json"
 _SHARD = re.compile(r"shard_\d+")
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DEEPEST = 3  # a folder of runs, a run, a benchmark
 
 
@@ -99,7 +100,7 @@ def _read(path: Path) -> Found:
     try:
         bundle = json.loads(path.read_text(encoding="utf-8"))
         _ = (bundle["benchmark"]["name"] + "", bundle["benchmark"].get("scores", {}).items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         said = f"{type(error).__name__}: {error}"
         msg = f"{path}: expected a bundle, an object with benchmark.name and its scores: {said}"
         raise ConfigError(msg) from error
@@ -131,7 +132,7 @@ def _results(path: Path, bundle: JsonObject) -> tuple[Path | None, list[str]]:
 def _name(path: Path) -> str | None:
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["benchmark"]["name"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return None
 
 
@@ -150,7 +151,7 @@ def _object(path: Path) -> JsonObject:
     """What a file beside a bundle says; one that is damaged says nothing."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except _UNREADABLE:
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -132,11 +132,16 @@ def damaged(changes: Sequence[tuple[tuple[Any, ...], Any]]) -> Any:
     for path, value in changes:
         at = made
         for key in path[:-1]:
-            fits = isinstance(at, list) and isinstance(key, int) and key < len(at)
-            at = at[key] if fits or (isinstance(at, dict) and key in at) else None
-        if isinstance(at, dict) or (isinstance(at, list) and len(at) > path[-1]):
+            at = at[key] if has(at, key) else None
+        if has(at, path[-1]):
             at[path[-1]] = value
     return made
+
+
+def has(value: Any, key: Any) -> bool:
+    if isinstance(value, list):
+        return isinstance(key, int) and key < len(value)
+    return isinstance(value, dict) and key in value
 
 
 def write(run: Path, content: Any) -> Path:
