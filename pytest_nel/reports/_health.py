@@ -136,7 +136,7 @@ def _before(row: Row, group: Group) -> Metric | None:
 def compared(table: Table, sets: Sequence[Mapping[str, object]]) -> Iterator[Markup]:
     """How the attempts of both sides pair, and how many came out otherwise."""
     head = ["benchmark", "pairs", "regressions", "improvements", "both correct", "neither"]
-    head += ["unscored on a side", "only on one side"]
+    head += ["unscored on a side", "attempts on one side only"]
     head += ["problems only here", "only in the baseline", "paired by"]
     body = []
     for row, one in zip(table.rows, sets, strict=False):
