@@ -5,14 +5,14 @@ import sys
 import time
 from pathlib import Path
 
+from pytest_nel.cli._mistakes import mistake
+from pytest_nel.cli._verdict_files import write_verdict
 from pytest_nel.config.interpolate import getenv
-from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.core.text import showable
+from pytest_nel.core.errors import NelError
 from pytest_nel.gate.comparison import RunComparison
 from pytest_nel.gate.significance import TESTS
 from pytest_nel.gate.verdict import Exit, compared_code
 from pytest_nel.records.compare import MAY_DIFFER, compare_runs
-from pytest_nel.records.whole import whole
 from pytest_nel.reports.compare_html import compare_html
 from pytest_nel.reports.compare_json import compare_json
 from pytest_nel.reports.compare_markdown import compare_markdown
@@ -81,12 +81,8 @@ def main(options: argparse.Namespace) -> int:
             allow_different=options.allow_different,
         )
         _write(report, options)
-    except NelError as error:
-        sys.stderr.write(f"nel compare: {showable(str(error), 20_000)}\n")
-        return Exit.USAGE
-    except OSError as error:
-        sys.stderr.write(f"nel compare: cannot be read or written: {showable(str(error))}\n")
-        return Exit.USAGE
+    except (NelError, OSError) as error:
+        return mistake("compare", error)
     sys.stdout.write(_printed(report, options))
     return compared_code(report.verdict) if options.strict else Exit.GO
 
@@ -116,14 +112,12 @@ def _painted(line: Line) -> str:
 
 def _write(report: RunComparison, options: argparse.Namespace) -> None:
     """The files that were asked for, and no others."""
-    if options.output is not None and options.report == options.output:
-        msg = f"--report and --output are both {options.report}: name two files"
-        raise ConfigError(msg)
-    if options.output is not None:
-        with whole(options.output) as file:
-            file.write(compare_json(report))
-    if options.report is not None:
-        html = options.report.suffix in (".html", ".htm")
-        render = compare_html if html else compare_markdown
-        with whole(options.report) as file:
-            file.write(render(report, now=time.time()))
+    path = options.report
+    html = path is not None and path.suffix in (".html", ".htm")
+    render = compare_html if html else compare_markdown
+    write_verdict(
+        options.output,
+        lambda: compare_json(report),
+        path,
+        lambda: render(report, now=time.time()),
+    )

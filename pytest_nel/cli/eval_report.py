@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pytest_nel.cli._mistakes import mistake
 from pytest_nel.cli._report_files import add_format_arguments, asked, emit
 from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.core.text import showable
-from pytest_nel.gate.verdict import Exit, worst
+from pytest_nel.gate.verdict import worst
 from pytest_nel.records.conclude import Concluded, rebuild, stored
 from pytest_nel.records.found import MERGE, MERGED, is_run, refuse_no_run, runs_below
 from pytest_nel.records.rundir import kept_still
+from pytest_nel.reports.gate import kept_lines
 from pytest_nel.reports.summary import run_lines
 
 
@@ -42,12 +43,8 @@ def main(options: argparse.Namespace) -> int:
         if wanted:
             emit(wanted, [run.directory for run in runs], options)
             return worst(run.code for run in runs)
-    except NelError as error:
-        sys.stderr.write(f"nel eval report: {showable(str(error))}\n")
-        return Exit.USAGE
-    except OSError as error:
-        sys.stderr.write(f"nel eval report: cannot be read or written: {showable(str(error))}\n")
-        return Exit.USAGE
+    except (NelError, OSError) as error:
+        return mistake("eval report", error)
     _print(runs)
     return worst(run.code for run in runs)
 
@@ -88,6 +85,8 @@ def _print(runs: Sequence[Concluded]) -> None:
     for line in run_lines(results, checks, most=len(results)):
         sys.stdout.write(f"{line.text}\n")
     for run in runs:
+        for line in [] if run.gate is None else kept_lines(run.gate):
+            sys.stdout.write(f"{line.text}\n")
         sys.stdout.write(f"results: {run.directory}\n")
 
 

@@ -1,23 +1,23 @@
 """Decide by a policy whether a candidate run is good enough, against a baseline or alone."""
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
+from pytest_nel.cli._mistakes import mistake
 from pytest_nel.cli._processes import in_processes, processes_for
+from pytest_nel.cli._verdict_files import write_verdict
 from pytest_nel.config.interpolate import getenv
-from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.core.text import showable
+from pytest_nel.core.errors import NelError
 from pytest_nel.gate.checks import gate_checks
 from pytest_nel.gate.comparable import FIELDS
 from pytest_nel.gate.evaluate import evaluate
 from pytest_nel.gate.policy import load_policy
 from pytest_nel.gate.report import GateReport
 from pytest_nel.gate.verdict import Exit, command_code
+from pytest_nel.records.record import indented
 from pytest_nel.records.sides import runs_of
-from pytest_nel.records.whole import whole
 from pytest_nel.reports.gate import gate_lines
 from pytest_nel.reports.gate_markdown import gate_markdown
 from pytest_nel.reports.github import annotations, append_summary
@@ -70,12 +70,8 @@ def main(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("nel gate: interrupted, nothing was decided\n")
         return _INTERRUPTED
-    except NelError as error:
-        sys.stderr.write(f"nel gate: {showable(str(error), 20_000)}\n")
-        return Exit.USAGE
-    except OSError as error:
-        sys.stderr.write(f"nel gate: cannot be read or written: {showable(str(error))}\n")
-        return Exit.USAGE
+    except (NelError, OSError) as error:
+        return mistake("gate", error)
     sys.stdout.write(_printed(report, options))
     if getenv("GITHUB_ACTIONS") and options.format == "text":
         sys.stdout.writelines(f"{line}\n" for line in annotations(gate_checks(report)))
@@ -84,7 +80,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _printed(report: GateReport, options: argparse.Namespace) -> str:
     if options.format == "json":
-        return json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n"
+        return indented(report.as_json())
     if options.format == "markdown":
         return gate_markdown(report)
     lines = gate_lines(report, most=len(report.rows), verbose=options.verbose)
@@ -95,13 +91,10 @@ def _write(report: GateReport, options: argparse.Namespace) -> None:
     output, markdown = options.output, options.report
     if output is not None and markdown is None and options.format != "json":
         markdown = None if options.no_report else output.with_suffix(".md")
-    if output is not None and markdown == output:
-        msg = f"--report and --output are both {markdown}: name two files"
-        raise ConfigError(msg)
-    if output is not None:
-        with whole(output) as file:
-            file.write(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n")
-    if markdown is not None:
-        with whole(markdown) as file:
-            file.write(gate_markdown(report, now=time.time()))
+    write_verdict(
+        output,
+        lambda: indented(report.as_json()),
+        markdown,
+        lambda: gate_markdown(report, now=time.time()),
+    )
     append_summary(gate_markdown(report), getenv)

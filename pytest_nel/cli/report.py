@@ -1,12 +1,11 @@
 """Write a report of bundles, runs or folders of runs, also of the reference system's."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from pytest_nel.cli._mistakes import mistake
 from pytest_nel.cli._report_files import add_format_arguments, asked, emit
 from pytest_nel.core.errors import NelError
-from pytest_nel.core.text import showable
 from pytest_nel.gate.verdict import Exit
 
 _DEFAULT = "markdown"
@@ -33,10 +32,6 @@ def main(options: argparse.Namespace) -> int:
         options.format = _DEFAULT
     try:
         emit(asked(options), options.paths, options)
-    except NelError as error:
-        sys.stderr.write(f"nel report: {showable(str(error))}\n")
-        return Exit.USAGE
-    except OSError as error:
-        sys.stderr.write(f"nel report: cannot be read or written: {showable(str(error))}\n")
-        return Exit.USAGE
+    except (NelError, OSError) as error:
+        return mistake("report", error)
     return Exit.GO

@@ -43,6 +43,7 @@ def measure(baseline: Side, candidate: Side, rules: Rules) -> Measured:
         runtime_deltas(baseline.bundle, candidate.bundle),
         [*_warnings(baseline, candidate), *([chosen.doubt] if chosen.doubt else [])],
         _biased(baseline, candidate),
+        _partial(baseline, candidate),
     )
 
 
@@ -86,6 +87,8 @@ def _judged(
     if found.biased and verdict in ("PASS", "BLOCK"):
         verdict, needed = "INCONCLUSIVE", None
         reasons = [f"no fair sample: {found.biased}", *reasons]
+    elif found.partial and verdict == "PASS":
+        verdict, reasons = "INCONCLUSIVE", [f"not the whole: {found.partial}", *reasons]
     said = BenchmarkComparison(
         found,
         rules,
@@ -196,6 +199,15 @@ def _missing(pairs: Pairs, side: Side, sides: tuple[Side, Side]) -> Missing:
     return Missing(unscored, len(pairs.problems) * repeats - len(rows))
 
 
+def _partial(baseline: Side, candidate: Side) -> str | None:
+    said = [
+        f"the {name} is {side.shard}"
+        for name, side in (("baseline", baseline), ("candidate", candidate))
+        if side.shard
+    ]
+    return f"{' and '.join(said)} of a run: join the shards by nel eval merge" if said else None
+
+
 def _biased(baseline: Side, candidate: Side) -> str | None:
     said = [
         f"in the {name} {side.biased}"
@@ -211,8 +223,8 @@ def _warnings(baseline: Side, candidate: Side) -> Iterator[str]:
             yield f"{name}: {side.trouble}"
         elif not side.rows:
             yield f"{name}: results.jsonl is empty"
-        if side.incomplete:
+        if side.incomplete and side.incomplete != side.trouble:
             yield f"{name}: {side.incomplete}"
         planned, total = side.planned, side.total
-        if planned is not None and total is not None and planned < total:
+        if not side.shard and planned is not None and total is not None and planned < total:
             yield f"{name}: measured {planned:,} of {total:,} problems (max_problems)"

@@ -100,6 +100,7 @@ class Measured:
         runtime: By name.
         warnings: What a reader must know.
         biased: Why the scores are no fair sample, or None.
+        partial: Why what was measured is a part and passes nothing, or None.
         allowed: Fields that differ and were allowed to.
     """
 
@@ -118,6 +119,7 @@ class Measured:
     runtime: Mapping[str, Mapping[str, float]]
     warnings: Sequence[str] = ()
     biased: str | None = None
+    partial: str | None = None
     allowed: Sequence[str] = ()
 
     @property

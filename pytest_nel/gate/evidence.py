@@ -78,10 +78,16 @@ class Side:
         return f"{again} attempts were made again because of their outcome" if again else None
 
     @property
+    def shard(self) -> str | None:
+        """``shard 2/8`` where it is one of a run, not the whole run."""
+        shard = self.bundle.get("shard")
+        return f"shard {shard[0]}/{shard[1]}" if shard else None
+
+    @property
     def incomplete(self) -> str | None:
         """Why its problems are not those of the whole dataset, or None."""
-        if shard := self.bundle.get("shard"):
-            return f"it is shard {shard[0]}/{shard[1]} alone: join the shards by nel eval merge"
+        if shard := self.shard:
+            return f"it is {shard} alone: join the shards by nel eval merge"
         planned, attempted = self.bundle.get("n_planned"), self.bundle.get("n_attempted")
         if planned is not None and attempted is not None and attempted < planned:
             return f"{attempted:,} of {planned:,} planned attempts were made"

@@ -21,6 +21,7 @@ from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.conclude import check_id, thresholds, whole_of, write_checks
 from pytest_nel.records.files import Derived, derive
+from pytest_nel.records.gated import content_of
 from pytest_nel.records.plans import planned
 
 
@@ -237,7 +238,9 @@ class Finish:
     def _report_checks(self, session: pytest.Session, code: int) -> None:
         run = self._run
         try:
-            write_checks(run.directory, run.checks, code, run.gating.report)
+            report = run.gating.report
+            gate = None if report is None else content_of(report, run.directory)
+            write_checks(run.directory, run.checks, code, gate)
         except OSError as error:
             run.stop = run.stop or _unwritten(error)
         try:

@@ -12,16 +12,15 @@ from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.health import Session, health
-from pytest_nel.gate.report import GateReport
 from pytest_nel.gate.threshold import threshold
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.found import facts_of
+from pytest_nel.records.gated import CHECKS, Gated, gated
 from pytest_nel.records.plans import planned, read_plan
 from pytest_nel.records.sides import read_side
 from pytest_nel.records.whole import whole_json
 
-CHECKS = "checks.json"
 _SHOWN = (
     *("n_planned", "n_attempted", "n_scored"),
     *("n_wrong", "n_unparsed", "n_unscored", "n_truncated"),
@@ -37,14 +36,16 @@ class Concluded:
     Attributes:
         directory: The run's.
         derived: Its benchmarks, in the order of their names.
-        checks: One per benchmark.
+        checks: One per benchmark, one per threshold, those of the gate that it had.
         code: The exit status.
+        gate: What that gate has decided; None where there was none.
     """
 
     directory: Path
     derived: Sequence[Derived]
     checks: Sequence[Check]
     code: int
+    gate: Gated | None = None
 
 
 def check_id(plan: Mapping[str, Any], kind: str = "health") -> str:
@@ -69,12 +70,12 @@ def thresholds(derived: Iterable[Derived]) -> Iterator[Check]:
 
 
 def write_checks(
-    run_dir: Path, checks: Sequence[Check], code: int, gate: GateReport | None = None
+    run_dir: Path, checks: Sequence[Check], code: int, gate: Mapping[str, Any] | None = None
 ) -> None:
     """Write checks.json, whole or not at all."""
-    content = {"exit_code": code, "checks": [check.as_json() for check in checks]}
+    content: JsonObject = {"exit_code": code, "checks": [check.as_json() for check in checks]}
     if gate is not None:
-        content["gate"] = gate.as_json()
+        content["gate"] = gate
     whole_json(run_dir / CHECKS, content)
 
 
@@ -82,16 +83,19 @@ def rebuild(run_dir: Path) -> Concluded:
     """Derive every file of a run from its journals, as it would have done at its end.
 
     It is complete when every planned attempt has a judgement: what ``-k`` left out counts as
-    missing. The caller sees to it that nobody writes there.
+    missing. What a gate has decided stays, marked where the results are others now. The caller
+    sees to it that nobody writes there.
 
     Raises:
-        ConfigError: run.json or a plan cannot be understood.
+        ConfigError: run.json, a plan or checks.json cannot be understood.
         OSError: Something cannot be read or written.
     """
     plans = {directory: read_plan(directory) for directory in planned(run_dir)}
+    gated(run_dir)  # nothing is derived where what it has decided could not be kept
     facts = facts_of(run_dir) | {"sdk_version": version("pytest-nel")}
     found = _concluded(run_dir, [derive(directory, facts) for directory in plans])
-    write_checks(run_dir, found.checks, found.code)
+    gate = None if found.gate is None else found.gate.content
+    write_checks(run_dir, found.checks, found.code, gate)
     return found
 
 
@@ -99,8 +103,9 @@ def stored(run_dir: Path) -> Concluded:
     """What a run has written at its end; nothing is touched.
 
     Raises:
-        ConfigError: There is no bundle, one cannot be read, or one is older than the run's
-            last turn.
+        ConfigError: There is no bundle, one or checks.json cannot be read, or one is older than
+            the run's last turn.
+        OSError: Results cannot be read.
     """
     derived = []
     for directory in planned(run_dir):
@@ -137,11 +142,15 @@ def _remedy(run_dir: Path) -> str:
 
 
 def _concluded(run_dir: Path, derived: Sequence[Derived]) -> Concluded:
+    gate = gated(run_dir)
     checks = [*(_check(one) for one in derived), *thresholds(derived)]
     codes = {int(check.code) for check in checks}
+    if gate is not None:
+        checks += gate.checks
+        codes |= gate.codes
     if any(_fails_strictly(one) for one in derived):
         codes.add(Exit.NO_GO)
-    return Concluded(run_dir, derived, checks, worst(codes))
+    return Concluded(run_dir, derived, checks, worst(codes), gate)
 
 
 def _check(derived: Derived) -> Check:

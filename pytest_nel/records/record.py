@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_nel.core.text import storable
 from pytest_nel.core.types import AttemptKey, JsonObject, ModelResponse, Outcome
 
 RESPONSE_LIMIT = 1_000_000
@@ -302,6 +303,11 @@ def dumps(value: Any) -> str:  # Any: a JSON-like value
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(strict(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def indented(value: Any) -> str:  # Any: a JSON-like value
+    """As :func:`dumps`, on many lines with a line end, and without lone surrogates."""
+    return storable(json.dumps(strict(value), indent=2, ensure_ascii=False)) + "\n"
 
 
 def strict(value: Any, depth: int = 0) -> Any:  # Any: walks JSON-like values

@@ -1,12 +1,11 @@
 """Files that appear under their name only when all of them was written."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from pytest_nel.records.record import dumps
+from pytest_nel.records.record import indented
 
 
 class whole:  # noqa: N801 - reads as a verb at its only use
@@ -32,4 +31,4 @@ class whole:  # noqa: N801 - reads as a verb at its only use
 def whole_json(target: Path, value: Mapping[str, Any]) -> None:
     """Write an indented JSON file that appears whole or not at all."""
     with whole(target) as file:
-        file.write(json.dumps(json.loads(dumps(value)), indent=2, ensure_ascii=False) + "\n")
+        file.write(indented(value))

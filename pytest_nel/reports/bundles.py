@@ -10,8 +10,8 @@ from pathlib import Path
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.conclude import CHECKS
 from pytest_nel.records.found import MERGE, MERGED
+from pytest_nel.records.gated import CHECKS
 from pytest_nel.records.journal import natural
 from pytest_nel.records.plans import PLAN
 

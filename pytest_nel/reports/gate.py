@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_nel.core.text import showable
 from pytest_nel.gate.report import BenchmarkGate, GateReport
+from pytest_nel.records.gated import Gated
 from pytest_nel.reports.summary import Line
 
 _HEADER = ("benchmark", "tier", "status", "baseline", "candidate", "Δ (95 % CI), pp", "margin")
@@ -14,6 +15,8 @@ _STATUS = {
     "MISSING": ("MISSING", "red"),
     "INSUFFICIENT_EVIDENCE": ("INCONCLUSIVE", "yellow"),
 }
+_NOT_COMPARED = ": not known on both sides, so not compared: "
+"""In warnings, after the benchmark's name: a verdict without it would say too much."""
 _REASONS = 3
 MAX_ROWS = 15
 
@@ -24,7 +27,7 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
     Args:
         report: What was decided.
         most: How many rows the table may have; what did not pass comes first then.
-        verbose: Whether reasons of what passed are said, too, and warnings.
+        verbose: Whether reasons of what passed are said, too, and all warnings.
     """
     colour = {_COLOURS[report.verdict]: True, "bold": True}
     lines = [Line(f"{report.verdict}  {_one_line(report.policy)}", colour)]
@@ -43,8 +46,35 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
     if len(report.rows) > len(rows):
         lines.append(Line(f"… and {len(report.rows) - len(rows)} more"))
     lines += _why(rows, verbose=verbose)
-    if verbose:
-        lines += [Line(f"warning: {_one_line(text)}", {"yellow": True}) for text in report.warnings]
+    lines += _warnings(report.warnings, verbose=verbose)
+    return lines
+
+
+def _warnings(warnings: Sequence[str], *, verbose: bool) -> Iterator[Line]:
+    """What was not compared always, once for all benchmarks of which it is true."""
+    names: dict[str, list[str]] = {}
+    others = []
+    for text in warnings:
+        name, mark, fields = text.partition(_NOT_COMPARED)
+        if mark:
+            names.setdefault(f"{mark}{fields}", []).append(name)
+        elif verbose:
+            others.append(text)
+    said = [f"{', '.join(same)}{what}" for what, same in names.items()]
+    for text in [*others, *said]:
+        yield Line(f"warning: {_one_line(text)}", {"yellow": True})
+
+
+def kept_lines(gate: Gated) -> list[Line]:
+    """What a run's gate came to, as its checks.json keeps it, and why what did not pass did not."""
+    colour = {_COLOURS[gate.verdict]: True, "bold": True}
+    lines = [Line(f"{gate.verdict}  {_one_line(gate.policy)}", colour)]
+    lines += [Line(f"  {_one_line(reason)}") for reason in gate.reasons]
+    lines += [
+        Line(f"  {_one_line(str(check.facts['benchmark']))}: {_one_line(check.reason)}")
+        for check in gate.checks
+        if check.status != "passed" and "benchmark" in check.facts
+    ]
     return lines
 
 

@@ -1,12 +1,10 @@
 """JSON: the whole table, for programs."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from pytest_nel.core.text import storable
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.record import strict
+from pytest_nel.records.record import indented
 from pytest_nel.reports.table import Group, Metric, Row, Table, against, difference
 
 VERSION = 1
@@ -31,8 +29,7 @@ class JsonReport:
             "checks": [_flat(asdict(check)) for check in table.checks],
             "notes": [*table.notes],
         }
-        made = json.dumps(strict(content), indent=2, ensure_ascii=False, allow_nan=False)
-        yield f"{storable(made)}\n"
+        yield indented(content)
 
 
 def _row(row: Row) -> JsonObject:

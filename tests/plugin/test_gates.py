@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_nel.cli.main import main
 from tests.plugin.running import Ended, Nel
 
 BENCH = """
@@ -46,6 +47,7 @@ class Echo:
 def nel_solver():
     return Echo()
 '''
+REBUILT: list[list[str]] = [["--rebuild"], []]
 POLICY = """version: 1
 defaults: {tier: critical, metric: mean_reward, max_drop: 0.05}
 benchmarks:
@@ -128,6 +130,16 @@ def test_a_worse_candidate_is_no_go(measured: Nel, how: list[str]) -> None:
     assert (gate["status"], gate["exit_code"], gate["gate"]) == ("failed", 1, "BREACH")
     assert gate["delta"] == -0.2
     assert checks(measured)["gate"]["verdict"] == "NO-GO"  # type: ignore[index]
+
+
+def test_the_verdict_of_a_run_is_still_there_after_a_rebuild(measured: Nel) -> None:
+    assert gated(measured, env={"BAD": "20"}).code == 1
+    before = checks(measured)
+
+    codes = [main(["eval", "report", str(measured.folder / "mine"), *more]) for more in REBUILT]
+
+    assert codes == [1, 1]
+    assert checks(measured) == before
 
 
 def test_too_little_evidence_is_inconclusive(measured: Nel, how: list[str]) -> None:

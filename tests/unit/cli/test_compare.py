@@ -167,6 +167,18 @@ def test_the_format_is_what_is_printed(runs: Runs, name: str, start: str, here: 
     assert done.returncode == 1
 
 
+def test_what_json_cannot_say_is_null(tmp_path: Path, here: Here) -> None:
+    odd = {"config": {"top_p": float("nan"), "name": "\ud800"}}
+    runs = [write_run(tmp_path / name, [1.0] * 200, bundle=odd) for name in ("a", "b")]
+
+    done = here(*runs, "--format", "json", "-o", tmp_path / "r.json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    config = json.loads(done.stdout, parse_constant=pytest.fail)["baseline"]["config"]
+    assert config == {"top_p": None, "name": "\N{REPLACEMENT CHARACTER}"}
+    assert (tmp_path / "r.json").read_text() == done.stdout
+
+
 def test_options_reach_the_comparison(runs: Runs, here: Here) -> None:
     words = ("--test", "sign", "-t", "0.2", "--alpha", "0.01", "--correct-above", "0.5")
 

@@ -122,6 +122,43 @@ def test_a_copy_that_was_judged_anew_is_compared(tmp_path: Path) -> None:
     assert compare_runs(run, anew).verdict == "BLOCK"
 
 
+def test_shards_never_pass(tmp_path: Path) -> None:
+    shard: dict[str, Any] = {"shard": [0, 2], "n_total": 400}
+    runs = [write_run(tmp_path / name, [1.0] * 200, bundle=shard) for name in ("a", "b")]
+
+    report = compare_runs(*runs)
+
+    said = report.as_json()
+    assert report.verdict == "INCONCLUSIVE"
+    assert report.reasons[0] == (
+        "not the whole: the baseline is shard 0/2 and the candidate is shard 0/2 of a run: join "
+        "the shards by nel eval merge"
+    )
+    assert said["warnings"] == [
+        f"{side}: it is shard 0/2 alone: join the shards by nel eval merge"
+        for side in ("baseline", "candidate")
+    ]
+
+
+def test_a_shard_that_is_worse_is_worse(tmp_path: Path) -> None:
+    baseline = write_run(tmp_path / "a", [1.0] * 200)
+    shard = write_run(tmp_path / "b", LOST, bundle={"shard": [0, 2], "n_total": 400})
+
+    assert compare_runs(baseline, shard).verdict == "BLOCK"
+
+
+def test_what_is_wrong_with_rows_is_said_once(tmp_path: Path) -> None:
+    baseline = write_run(tmp_path / "a", [1.0] * 200)
+    candidate = write_run(tmp_path / "b", [1.0] * 200)
+    with (candidate / "mmlu" / "results.jsonl").open("a") as file:
+        file.write("{")
+
+    warnings = compare_runs(baseline, candidate).as_json()["warnings"]
+
+    assert [text for text in warnings if "lines cannot be read" in text] == warnings
+    assert len(warnings) == 1
+
+
 def test_runs_without_a_common_benchmark_are_refused(tmp_path: Path) -> None:
     for name in ("a1", "a2"):
         write_run(tmp_path / "a", [1.0], name=name)

@@ -1,19 +1,24 @@
 """A gate's verdict as text and as Markdown."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_nel.gate.checks import gate_checks
+from pytest_nel.gate.evaluate import evaluate
 from pytest_nel.gate.findings import Finding, Status
 from pytest_nel.gate.policy import parse_policy
 from pytest_nel.gate.report import BenchmarkGate, GateReport, verdict_of
 from pytest_nel.gate.verdict import Exit
+from pytest_nel.records.sides import runs_of
 from pytest_nel.reports.gate import gate_lines
 from pytest_nel.reports.gate_markdown import gate_markdown
+from tests.support.stored import write_reference_run, write_run
 
 POLICY = parse_policy(
     "version: 1\n"
@@ -67,6 +72,25 @@ def test_verbose_says_every_reason_and_warning() -> None:
     assert texts(whole, verbose=True)[-2:] == [
         "  mmlu: is within",
         "warning: 'x' is only in the candidate",
+    ]
+
+
+def test_what_was_not_compared_is_always_said_and_equal_lines_once(tmp_path: Path) -> None:
+    reference, ours = tmp_path / "theirs", tmp_path / "ours"
+    for name in ("mmlu", "gsm8k", "extra"):
+        write_reference_run(reference, [1.0] * 100, name=name)
+        write_run(ours, [1.0] * 100, name=name, fingerprint={"extra": name})
+    [bundle] = (ours / "extra").glob("eval-*.json")
+    content = json.loads(bundle.read_text())
+    content["benchmark"]["repeats"] = None
+    bundle.write_text(json.dumps(content))
+
+    shown = texts(evaluate(POLICY, runs_of(ours, reference)))
+
+    unknown = "not known on both sides, so not compared: dataset, prompts, scorer, solver"
+    assert [text for text in shown if text.startswith("warning: ")] == [
+        f"warning: extra: {unknown}, repeats",
+        f"warning: gsm8k, mmlu: {unknown}",
     ]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.records.conclude import CHECKS, rebuild
+from pytest_nel.records.conclude import rebuild
+from pytest_nel.records.gated import CHECKS
 from pytest_nel.reports import _words
 from pytest_nel.reports.bundles import Found
 from pytest_nel.reports.rows import row_of

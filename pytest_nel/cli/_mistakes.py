@@ -1,0 +1,18 @@
+"""What a command says of a mistake."""
+
+import sys
+
+from pytest_nel.core.errors import NelError
+from pytest_nel.core.text import showable
+from pytest_nel.gate.verdict import Exit
+
+_LONGEST = 20_000  # a policy's mistakes are a line each
+
+
+def mistake(command: str, error: NelError | OSError) -> int:
+    """Say it, and the exit status of one."""
+    text = showable(str(error), _LONGEST)
+    if isinstance(error, OSError):
+        text = f"cannot be read or written: {text}"
+    sys.stderr.write(f"nel {command}: {text}\n")
+    return Exit.USAGE
