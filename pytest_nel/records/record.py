@@ -302,15 +302,21 @@ def dumps(value: Any) -> str:  # Any: a JSON-like value
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps(_strict(value, 0), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(strict(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def indented(value: Any) -> str:  # Any: a JSON-like value
     """As :func:`dumps`, on many lines with a line end, and without lone surrogates."""
-    return storable(json.dumps(json.loads(dumps(value)), indent=2, ensure_ascii=False)) + "\n"
+    return storable(json.dumps(strict(value), indent=2, ensure_ascii=False)) + "\n"
 
 
-def _strict(value: Any, depth: int) -> Any:  # Any: walks JSON-like values
+def strict(value: Any, depth: int = 0) -> Any:  # Any: walks JSON-like values
+    """What strict JSON can say of a value: no NaN, nothing very large, and nothing very deep.
+
+    Args:
+        value: A JSON-like one.
+        depth: How deep it lies in another.
+    """
     if isinstance(value, int) and value.bit_length() > _LONGEST_INT:
         return hex(value)
     if value is None or isinstance(value, str | bool | int):
@@ -321,11 +327,11 @@ def _strict(value: Any, depth: int) -> Any:  # Any: walks JSON-like values
     elif depth > 50:
         plain = "…"
     elif isinstance(value, Mapping):
-        plain = {str(key): _strict(item, depth + 1) for key, item in value.items()}
+        plain = {str(key): strict(item, depth + 1) for key, item in value.items()}
     elif isinstance(value, set | frozenset):
-        plain = [_strict(item, depth + 1) for item in sorted(value, key=repr)]
+        plain = [strict(item, depth + 1) for item in sorted(value, key=repr)]
     elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        plain = [_strict(item, depth + 1) for item in value]
+        plain = [strict(item, depth + 1) for item in value]
     else:
         plain = str(value)
     return plain

@@ -7,12 +7,13 @@ from pytest_nel.reports import _words
 from pytest_nel.reports._chart import outcomes, scale, whisker
 from pytest_nel.reports._markup import Markup, tag
 from pytest_nel.reports._sections import grid, name_of, scroll
+from pytest_nel.reports._values import count, number
 from pytest_nel.reports.table import Group, Metric, Row, Table
 
 _OPEN = 12  # groups that are shown without a click
 _PAIRED = (
     *("pairs", "regression", "improvement", "both", "neither", "unscored"),
-    *("only_candidate", "only_baseline"),
+    *("unmatched", "only_candidate", "only_baseline"),
 )
 
 _RATES = (
@@ -51,13 +52,10 @@ def _measured(row: Row) -> Iterator[object]:
     for name in ("p50", "p95", "p99"):
         yield _words.millis(usage.latency_ms.get(name))
     for kind in ("prompt", "completion", "reasoning"):
-        number = facts.get(f"total_{kind}_tokens")
-        yield f"{number:,}" if isinstance(number, int) else _words.UNKNOWN
-    retries, speed = facts.get("total_retries"), facts.get("steps_per_second")
-    seconds = facts.get("elapsed_seconds")
-    yield f"{retries:,}" if isinstance(retries, int) else _words.UNKNOWN
-    yield f"{speed:,.1f}" if isinstance(speed, int | float) else _words.UNKNOWN
-    yield f"{seconds:,.1f} s" if isinstance(seconds, int | float) else _words.UNKNOWN
+        yield _words.count(count(facts.get(f"total_{kind}_tokens")))
+    yield _words.count(count(facts.get("total_retries")))
+    yield _words.speed(number(facts.get("steps_per_second")))
+    yield _words.seconds(number(facts.get("elapsed_seconds")))
     yield _words.cost(usage)
 
 
@@ -65,7 +63,7 @@ def _share(said: str, rate: Metric | None) -> Markup:
     """With the interval of the share, where it is not nothing of nothing."""
     if rate is None or rate.low is None or rate.high is None or not rate.value:
         return tag("span", said)
-    bounds = tag("small", f"{100 * rate.low:.1f}–{100 * rate.high:.1f} %")
+    bounds = tag("small", _words.percent(rate.low, rate.high))
     return tag("span", said, bounds, class_="interval")
 
 
@@ -110,6 +108,7 @@ def groups(table: Table) -> Iterator[Markup]:
     for row in table.rows:
         for field, listed in groupby(row.groups, key=lambda group: group.field):
             parts = list(listed)
+            said = any(group.unparsed is not None for group in parts)
             body = [
                 [
                     tag("bdi", group.name),
@@ -117,10 +116,12 @@ def groups(table: Table) -> Iterator[Markup]:
                     tag("b", _words.score(group.score.value)),
                     _words.interval(group.score),
                     _words.count(group.score.n),
+                    *([_words.share(group.unparsed, group.score.n)] if said else []),
                 ]
                 for group in parts
             ]
-            made = grid([field, "", "score", "95 % interval", "n"], body, text=(1,))
+            head = [field, "", "score", "95 % interval", "n", *(["unparsed"] if said else [])]
+            made = grid(head, body, text=(1,))
             summary = tag("summary", name_of(table, row), f" by {field} ({len(parts):,})")
             opened = len(parts) <= _OPEN and len(table.rows) <= 3
             yield tag("details", summary, scroll(made), open=opened, class_="groups")
@@ -135,7 +136,8 @@ def _before(row: Row, group: Group) -> Metric | None:
 def compared(table: Table, sets: Sequence[Mapping[str, object]]) -> Iterator[Markup]:
     """How the attempts of both sides pair, and how many came out otherwise."""
     head = ["benchmark", "pairs", "regressions", "improvements", "both correct", "neither"]
-    head += ["unscored on a side", "problems only here", "only in the baseline", "paired by"]
+    head += ["unscored on a side", "attempts on one side only"]
+    head += ["problems only here", "only in the baseline", "paired by"]
     body = []
     for row, one in zip(table.rows, sets, strict=False):
         said = one.get("paired")
@@ -145,7 +147,7 @@ def compared(table: Table, sets: Sequence[Mapping[str, object]]) -> Iterator[Mar
     if table.baseline is not None and not body:
         yield tag("p", "No samples to compare: one side has no results.jsonl.", class_="quiet")
     if body:
-        yield scroll(grid(head, body, text=(9,)))
+        yield scroll(grid(head, body, text=(10,)))
         yield tag(
             "p",
             "An attempt flips when only one side is correct. Scores of both sides stand above; "

@@ -20,7 +20,6 @@ BLOCK = 250
 _OUTCOMES = ("correct", "wrong", "unparsed", "unscored")
 _PREVIEW = 90
 _COLUMNS = ("set", "problem", "id", "repeat", "line", "outcome", "reward")
-_READ = ("category", "tokens", "latency", "finish")
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ class Payload:
         """Take in rows of a set; the place of the first one."""
         first = self.size
         for row, entry in zip(rows, texts(path, rows, self.limits), strict=True):
-            read = entry.pop("i")
+            read: JsonObject = entry.pop("i")
             values = {
                 "set": number,
                 "problem": row.problem_idx,
@@ -71,7 +70,7 @@ class Payload:
                 "line": row.line,
                 "outcome": row.outcome,
                 "reward": row.reward,
-                **{name: read[name] for name in _READ},
+                **read,
                 "prompt": " ".join(entry.get("p", "").split())[:_PREVIEW],
                 "expected": " ".join(entry.get("e", "").split())[:_PREVIEW],
                 "extracted": _preview(entry.get("x")),

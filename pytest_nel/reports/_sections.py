@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_nel.reports import _words
 from pytest_nel.reports._chart import Scale, axis, scale, whisker
 from pytest_nel.reports._markup import Markup, tag
-from pytest_nel.reports.table import CheckRow, Metric, Row, Table, against, difference
+from pytest_nel.reports.table import CheckRow, Metric, Row, Table, Usage, against, difference
 
 _BETTER = {"passed": "good", "failed": "bad", "open": "open"}
 _NUMBERS = {
@@ -58,13 +58,27 @@ def tiles(table: Table) -> Markup:
         ("benchmarks", f"{len({row.benchmark for row in table.rows}):,}"),
         ("attempts scored", _sum([row.counts.scored for row in table.rows])),
         ("without a score", _sum([row.counts.unscored for row in table.rows])),
-        ("tokens", _sum([row.usage.tokens for row in table.rows])),
+        ("tokens", _words.tokens(_total(table))),
     ]
-    costs = [row.usage.cost for row in table.rows if row.usage.cost is not None]
-    if len(costs) == len(table.rows) and len({row.usage.currency for row in table.rows}) == 1:
-        said.append(("cost", f"{sum(costs):,.2f} {table.rows[0].usage.currency}".strip()))
+    if _total(table).cost is not None:
+        said.append(("cost", _words.cost(_total(table))))
     cells = [tag("div", tag("b", value), tag("span", name)) for name, value in said]
     return tag("div", *cells, class_="tiles")
+
+
+def _total(table: Table) -> Usage:
+    """What all rows took; None where a row does not say it, or the currencies differ."""
+    used = [row.usage for row in table.rows]
+    tokens = [one.tokens for one in used if one.tokens is not None]
+    costs = [one.cost for one in used if one.cost is not None]
+    known = len(costs) == len(used) and len({one.currency for one in used}) == 1
+    return Usage(
+        tokens=sum(tokens) if len(tokens) == len(used) else None,
+        tokens_partial=any(one.tokens_partial for one in used),
+        cost=sum(costs) if known else None,
+        currency=used[0].currency if known else "",
+        cost_partial=any(one.cost_partial for one in used),
+    )
 
 
 def _sum(numbers: Sequence[int | None]) -> str:

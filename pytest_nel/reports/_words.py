@@ -6,21 +6,28 @@ from pytest_nel.reports.table import Metric, Row, Usage
 UNKNOWN = "–"
 
 
+_LARGE = 1e6  # from here on decimals say nothing, and a damaged number has hundreds of digits
+
+
 def score(value: float | None) -> str:
-    """Four decimals."""
-    return UNKNOWN if value is None else f"{value:.4f}"
+    """Four decimals; of a large number six digits."""
+    return UNKNOWN if value is None else _written(value, ".4f", ".6g")
 
 
 def signed(value: float | None) -> str:
-    """Four decimals with a sign."""
-    return UNKNOWN if value is None else f"{value:+.4f}"
+    """With a sign."""
+    return UNKNOWN if value is None else _written(value, "+.4f", "+.6g")
+
+
+def _written(value: float, usual: str, large: str = ".6g") -> str:
+    return format(value, usual if abs(value) < _LARGE else large)
 
 
 def interval(metric: Metric | None) -> str:
     """``[0.1234, 0.5678]``; a bound of 0 is a bound."""
     if metric is None or metric.low is None or metric.high is None:
         return UNKNOWN
-    return f"[{metric.low:.4f}, {metric.high:.4f}]"
+    return f"[{score(metric.low)}, {score(metric.high)}]"
 
 
 def method(metric: Metric) -> str:
@@ -51,7 +58,22 @@ def millis(value: float | None) -> str:
     """Milliseconds, or seconds from ten on."""
     if value is None:
         return UNKNOWN
-    return f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.0f} ms"
+    return seconds(value / 1000) if value >= 10_000 else f"{_written(value, ',.0f')} ms"
+
+
+def seconds(value: float | None) -> str:
+    """With one decimal."""
+    return UNKNOWN if value is None else f"{_written(value, ',.1f')} s"
+
+
+def speed(value: float | None) -> str:
+    """Of something per second."""
+    return UNKNOWN if value is None else _written(value, ",.1f")
+
+
+def percent(low: float, high: float) -> str:
+    """``12.3–45.6 %`` of shares."""
+    return f"{_written(100 * low, '.1f')}–{_written(100 * high, '.1f')} %"
 
 
 def cost(usage: Usage) -> str:
@@ -59,7 +81,7 @@ def cost(usage: Usage) -> str:
     if usage.cost is None:
         return UNKNOWN
     least = "≥ " if usage.cost_partial else ""
-    return f"{least}{usage.cost:,.4f} {usage.currency}".strip()
+    return f"{least}{_written(usage.cost, ',.4f')} {usage.currency}".strip()
 
 
 def scored(row: Row) -> str:

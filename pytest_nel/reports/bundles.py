@@ -18,6 +18,7 @@ from pytest_nel.records.plans import PLAN
 
 _BUNDLES = "eval-*.json"
 _SHARD = re.compile(r"shard_\d+")
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DEEPEST = 3  # a folder of runs, a run, a benchmark
 
 
@@ -126,7 +127,7 @@ def _results(path: Path, bundle: JsonObject) -> tuple[Path | None, list[str]]:
 def _name(path: Path) -> str | None:
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["benchmark"]["name"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return None
 
 
@@ -145,7 +146,7 @@ def _object(path: Path) -> JsonObject:
     """What a file beside a bundle says; one that is damaged says nothing."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except _UNREADABLE:
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -1,11 +1,10 @@
 """JSON: the whole table, for programs."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from pytest_nel.core.types import JsonObject
-from pytest_nel.records.record import dumps
+from pytest_nel.records.record import indented
 from pytest_nel.reports.table import Group, Metric, Row, Table, against, difference
 
 VERSION = 1
@@ -30,8 +29,7 @@ class JsonReport:
             "checks": [_flat(asdict(check)) for check in table.checks],
             "notes": [*table.notes],
         }
-        yield json.dumps(json.loads(dumps(content)), indent=2, ensure_ascii=False, allow_nan=False)
-        yield "\n"
+        yield indented(content)
 
 
 def _row(row: Row) -> JsonObject:
@@ -84,7 +82,8 @@ def _score(metric: Metric) -> JsonObject:
 
 
 def _group(group: Group) -> JsonObject:
-    return {"field": group.field, "name": group.name, **_score(group.score)}
+    said = {"field": group.field, "name": group.name, **_score(group.score)}
+    return said if group.unparsed is None else said | {"n_unparsed": group.unparsed}
 
 
 def _flat(check: JsonObject) -> JsonObject:

@@ -12,6 +12,8 @@ _ESCAPED = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "[": "{[}",  # at the beginning of a row it would be an argument of the \\ before
+    "*": "{*}",
     **{character: f"\\{character}" for character in "{}$&#_%"},
 }
 

@@ -111,13 +111,16 @@ def _checks(table: Table) -> Iterator[str]:
 def _groups(table: Table, row: Row) -> Iterator[str]:
     run = f" ({row.run})" if len(table.runs) > 1 else ""
     for field, groups in groupby(row.groups, key=lambda group: group.field):
+        parts = list(groups)
+        said = any(part.unparsed is not None for part in parts)
         yield f"## {escape(row.benchmark + run)} by {escape(field)}\n\n"
         head = [escape(field.capitalize()), "Score", "CI (95%)", "N"]
+        head += ["Unparsed"] if said else []
         yield _line(head) + _rule(head)
-        for group in groups:
-            score, found = group.score, _words.interval(group.score)
-            cells = [escape(group.name), _words.score(score.value), found, _words.count(score.n)]
-            yield _line(cells)
+        for part in parts:
+            score, found = part.score, _words.interval(part.score)
+            cells = [escape(part.name), _words.score(score.value), found, _words.count(score.n)]
+            yield _line([*cells, *([_words.share(part.unparsed, score.n)] if said else [])])
         yield "\n"
 
 

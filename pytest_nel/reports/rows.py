@@ -1,17 +1,17 @@
 """Table rows out of bundles: ours, and those of the reference system, which say less."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_nel.core.types import JsonObject
+from pytest_nel.gate.comparable import compared
+from pytest_nel.records.record import strict
+from pytest_nel.reports._values import count, listed, mapping, number
 from pytest_nel.reports.bundles import Found
 from pytest_nel.reports.table import CheckRow, Counts, Group, Metric, Row, Table, Usage
 
 _TIMINGS = ("gen_seconds", "latency", "duration", "tokens", "time_ms", "_time", "_ms")
 """A metric whose name ends so is no score."""
-_MUST_MATCH = ("benchmark", "content_hash", "rows_hash", "prompts", "scorer", "pass_at")
-"""Fields of two fingerprints without which their scores measure different things."""
 
 
 def table_of(
@@ -39,8 +39,10 @@ def table_of(
 
 def row_of(found: Found, baseline: Row | None = None) -> Row:
     """The row of one bundle."""
-    bundle = found.bundle
-    benchmark, scores = bundle["benchmark"], bundle["benchmark"].get("scores") or {}
+    bundle = strict(found.bundle)
+    benchmark, scores = bundle["benchmark"], mapping(bundle["benchmark"].get("scores"))
+    repeats = count(benchmark.get("repeats"))
+    facts = {name: bundle[name] for name in bundle if name != "benchmark"}
     metrics = list(_metrics(scores))
     headline = _headline(metrics)
     return Row(
@@ -50,15 +52,15 @@ def row_of(found: Found, baseline: Row | None = None) -> Row:
         benchmark=found.benchmark,
         headline=headline,
         others=[metric for metric in metrics if metric is not headline],
-        samples=_int(benchmark.get("samples")),
-        repeats=_int(benchmark.get("repeats")),
+        samples=count(benchmark.get("samples")),
+        repeats=repeats,
         counts=_counts(bundle),
-        usage=_usage(_object(scores.get("runtime"))),
+        usage=_usage(mapping(scores.get("runtime"))),
         groups=[*_groups(benchmark, scores)],
-        rates={metric.name: metric for metric in _metrics(_object(scores.get("rates")))},
-        notes=[*_notes(found), *_differs(bundle, baseline)],
-        failures=_object(_object(scores.get("failures")).get("categories")),
-        facts={name: bundle[name] for name in bundle if name != "benchmark"},
+        rates={metric.name: metric for metric in _metrics(mapping(scores.get("rates")))},
+        notes=[*_notes(bundle), *found.notes, *_differs(facts, repeats, baseline)],
+        failures=mapping(mapping(scores.get("failures")).get("categories")),
+        facts=facts,
         results=found.results,
         baseline=baseline,
     )
@@ -74,13 +76,13 @@ def _metric(name: str, said: Mapping[str, Any], value: str) -> Metric:
     n = said.get("n") if said.get("total") is None else said["total"]
     return Metric(
         name=name,
-        value=_number(said.get(value)),
-        low=_number(said.get("ci_lower")),
-        high=_number(said.get("ci_upper")),
+        value=number(said.get(value)),
+        low=number(said.get("ci_lower")),
+        high=number(said.get("ci_upper")),
         method=str(said.get("ci_method") or ""),
-        problems=_int(said.get("n_problems")),
-        n=_int(n),
-        correct=_int(said.get("correct")),
+        problems=count(said.get("n_problems")),
+        n=count(n),
+        correct=count(said.get("correct")),
         reliable=said.get("ci_reliable") is not False,
     )
 
@@ -96,7 +98,7 @@ def _headline(metrics: Sequence[Metric]) -> Metric:
 
 
 def _model(bundle: Mapping[str, Any]) -> str:
-    fingerprint, config = _object(bundle.get("fingerprint")), _object(bundle.get("config"))
+    fingerprint, config = mapping(bundle.get("fingerprint")), mapping(bundle.get("config"))
     models = fingerprint.get("models")
     if isinstance(models, list) and any(models):
         return ", ".join(str(model) for model in models if model)
@@ -107,32 +109,32 @@ def _model(bundle: Mapping[str, Any]) -> str:
 
 
 def _counts(bundle: Mapping[str, Any]) -> Counts:
-    def count(name: str) -> int | None:
-        return _int(bundle.get(f"n_{name}"))
+    def said(name: str) -> int | None:
+        return count(bundle.get(f"n_{name}"))
 
-    attempted = count("attempted")
+    attempted = said("attempted")
     return Counts(
-        planned=count("planned"),
-        attempted=_int(bundle.get("n_results")) if attempted is None else attempted,
-        scored=count("scored"),
-        correct=count("correct"),
-        wrong=count("wrong"),
-        unparsed=count("unparsed"),
-        unscored=count("unscored"),
-        truncated=count("truncated"),
-        empty=count("empty"),
-        refusals=count("refusals"),
+        planned=said("planned"),
+        attempted=count(bundle.get("n_results")) if attempted is None else attempted,
+        scored=said("scored"),
+        correct=said("correct"),
+        wrong=said("wrong"),
+        unparsed=said("unparsed"),
+        unscored=said("unscored"),
+        truncated=said("truncated"),
+        empty=said("empty"),
+        refusals=said("refusals"),
     )
 
 
 def _usage(runtime: Mapping[str, Any]) -> Usage:
-    tokens, unknown = _int(runtime.get("total_tokens")), _int(runtime.get("steps_without_usage"))
+    tokens, unknown = count(runtime.get("total_tokens")), count(runtime.get("steps_without_usage"))
     if not tokens and unknown:
         tokens = None
-    latency = _object(runtime.get("latency_percentiles_ms"))
-    known = {str(name): value for name, at in latency.items() if (value := _number(at)) is not None}
+    latency = mapping(runtime.get("latency_percentiles_ms"))
+    known = {str(name): value for name, at in latency.items() if (value := number(at)) is not None}
     cost, currency = _cost(runtime.get("cost"))
-    said = _object(runtime.get("cost"))
+    said = mapping(runtime.get("cost"))
     partial = bool(said.get("n_unknown") or said.get("n_made_again"))
     return Usage(tokens, bool(unknown), known, cost, currency, partial, runtime)
 
@@ -141,77 +143,68 @@ def _cost(said: object) -> tuple[float | None, str]:
     """A number, or an object with a total."""
     if isinstance(said, Mapping):
         for name in ("total", "total_cost", "total_usd", "usd", "value"):
-            if (value := _number(said.get(name))) is not None:
+            if (value := number(said.get(name))) is not None:
                 usual = "USD" if name.endswith("usd") else ""
                 return value, str(said.get("currency") or usual)
         return None, ""
-    return _number(said), ""
+    return number(said), ""
 
 
 def _groups(benchmark: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[Group]:
-    for name, said in _object(benchmark.get("categories")).items():
+    for name, said in mapping(benchmark.get("categories")).items():
         if isinstance(said, Mapping):
-            yield Group("category", str(name), _metric("mean_reward", said, "mean_reward"))
-    for field, groups in _object(scores.get("breakdowns")).items():
-        for said in groups if isinstance(groups, list) else ():
+            yield _group("category", name, said)
+    for field, groups in mapping(scores.get("breakdowns")).items():
+        for said in listed(groups):
             if isinstance(said, Mapping):
-                score = _metric("mean_reward", said, "mean_reward")
-                yield Group(str(field), str(said.get("group")), score)
+                yield _group(str(field), str(said.get("group")), said)
 
 
-def _notes(found: Found) -> Iterator[str]:
-    bundle = found.bundle
+def _group(field: str, name: str, said: Mapping[str, Any]) -> Group:
+    score = _metric("mean_reward", said, "mean_reward")
+    return Group(field, name, score, count(said.get("n_unparsed")))
+
+
+def _notes(bundle: Mapping[str, Any]) -> Iterator[str]:
     if bundle.get("partial"):
-        shard = bundle.get("shard")
-        of = f" (shard {shard[0]} of {shard[1]})" if isinstance(shard, list) else ""
+        shard = [count(one) for one in listed(bundle.get("shard"))]
+        of = f" (shard {shard[0]} of {shard[1]})" if len(shard) == 2 and None not in shard else ""
         yield f"partial: evaluated {bundle.get('evaluated', 'not all')}{of}"
-    if bundle.get("n_unscored"):
-        yield f"{bundle['n_unscored']:,} attempts have no score and are in none"
-    if again := bundle.get("n_made_again"):
+    if missing := count(bundle.get("n_unscored")):
+        yield f"{missing:,} attempts have no score and are in none"
+    if again := count(bundle.get("n_made_again")):
         yield f"{again:,} attempts were made again because of their outcome: no fair sample"
-    if overtaken := bundle.get("n_overtaken"):
+    if overtaken := count(bundle.get("n_overtaken")):
         yield f"stopped early: {overtaken:,} attempts that took longer have no score"
-    if cached := bundle.get("n_cached"):
+    if cached := count(bundle.get("n_cached")):
         yield f"{cached:,} answers came from the cache"
-    yield from found.notes
 
 
-def _differs(bundle: Mapping[str, Any], baseline: Row | None) -> Iterator[str]:
+def _differs(facts: Mapping[str, Any], repeats: int | None, baseline: Row | None) -> Iterator[str]:
+    """What keeps both sides from being compared, as a gate sees it."""
     if baseline is None:
         return
-    ours, theirs = (_object(facts.get("fingerprint")) for facts in (bundle, baseline.facts))
-    differ = [
-        name
-        for name in _MUST_MATCH
-        if name in ours and name in theirs and ours[name] != theirs[name]
-    ]
-    if differ:
-        yield f"not the same benchmark as the baseline's: {', '.join(differ)} differ"
-    if not (ours and theirs):
-        yield "one side has no fingerprint: whether both measured the same thing is not known"
+    found = compared(_measured(baseline.facts, baseline.repeats), _measured(facts, repeats))
+    if found.different:
+        yield f"not measured as the baseline was: {'; '.join(found.different)}"
+    if found.unknown:
+        yield f"not known on both sides, so not compared: {', '.join(found.unknown)}"
+
+
+def _measured(facts: Mapping[str, Any], repeats: int | None) -> JsonObject:
+    """The part of a bundle that says what was measured; what is of no use there says nothing."""
+    said = mapping(facts.get("fingerprint"))
+    said |= {name: mapping(said[name]) for name in ("answering", "versions") if name in said}
+    if "sampling" in said:
+        said["sampling"] = [one for one in listed(said["sampling"]) if isinstance(one, Mapping)]
+    config = mapping(facts.get("config"))
+    return {"fingerprint": said, "config": config, "benchmark": {"repeats": repeats}}
 
 
 def _checks(run: str, content: Mapping[str, Any]) -> Iterator[CheckRow]:
-    listed = content.get("checks")
-    for said in listed if isinstance(listed, list) else ():
+    for said in listed(strict(content.get("checks"))):
         if isinstance(said, Mapping):
             known = {"id", "status", "reason"}
             numbers = {str(name): said[name] for name in said if name not in known}
             name, status, why = (str(said.get(key) or "") for key in ("id", "status", "reason"))
             yield CheckRow(run, name, status, why, numbers)
-
-
-def _object(value: object) -> JsonObject:
-    return dict(value) if isinstance(value, Mapping) else {}
-
-
-def _number(value: object) -> float | None:
-    """A finite number; what else a file may say is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def _int(value: object) -> int | None:
-    number = _number(value)
-    return None if number is None else int(number)

@@ -10,7 +10,8 @@ from pytest_nel.core.text import storable
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.judged import judged
 from pytest_nel.records.places import Place, Reader
-from pytest_nel.records.record import dumps
+from pytest_nel.records.record import strict
+from pytest_nel.reports._values import count, mapping, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +144,13 @@ def texts(path: Path, rows: Sequence[Light], limits: Limits) -> Iterator[JsonObj
 def _entry(row: Mapping[str, Any], limits: Limits) -> JsonObject:
     details = row.get("scoring_details") or {}
     metadata = row.get("metadata") or {}
-    category = metadata.get("category", details.get("category"))
-    latency = row.get("latency_ms")
+    category = mapping(metadata).get("category", mapping(details).get("category"))
     entry: JsonObject = {
         "i": {
-            "category": None if category in (None, "") else storable(str(category))[:200],
-            "tokens": row.get("tokens"),
-            "latency": latency if isinstance(latency, int | float) else None,
-            "finish": row.get("finish_reason"),
+            "category": None if category in (None, "") else _word(category),
+            "tokens": count(row.get("tokens")),
+            "latency": number(row.get("latency_ms")),
+            "finish": None if row.get("finish_reason") is None else _word(row["finish_reason"]),
         }
     }
     left_out: dict[str, int] = {}
@@ -170,15 +170,20 @@ def _entry(row: Mapping[str, Any], limits: Limits) -> JsonObject:
             if left:
                 left_out[key] = left
     if kind := row.get("failure_category"):
-        entry["k"] = str(kind)[:200]
+        entry["k"] = _word(kind)
     return entry | ({"n": left_out} if left_out else {})
+
+
+def _word(value: object) -> str:
+    return storable(str(strict(value)))[:200]
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
         return storable(value)
-    plain = json.loads(dumps(value))
-    return json.dumps(plain, indent=1 if isinstance(plain, dict) else None, ensure_ascii=False)
+    plain = strict(value)
+    indent = 1 if isinstance(plain, dict) else None
+    return storable(json.dumps(plain, indent=indent, ensure_ascii=False))
 
 
 def _cut(text: str, limit: int) -> tuple[str, int]:

@@ -48,11 +48,13 @@ class Group:
         field: ``category``, or the field of the breakdown.
         name: The group's.
         score: Its mean reward.
+        unparsed: Attempts in which no answer was found; None where the bundle does not say.
     """
 
     field: str
     name: str
     score: Metric
+    unparsed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,28 @@ def full(name: str = "gsm8k") -> Row:
     )
 
 
+@pytest.mark.parametrize("name", ["markdown", "html"])
+def test_groups_show_what_was_not_parsed_where_it_is_known(name: str) -> None:
+    known = Group("category", "algebra", Metric("mean_reward", 0.5, n=40), unparsed=7)
+    more = Group("category", "sets", Metric("mean_reward", 0.5, n=40))
+
+    made, without = (text(name, Table([row(groups=groups)])) for groups in ([known, more], [more]))
+
+    assert "7 (17.5 %)" in made
+    assert made.lower().count("unparsed") == without.lower().count("unparsed") + 1
+
+
+@pytest.mark.parametrize("name", ["markdown", "html", "latex"])
+def test_a_damaged_number_is_short(name: str) -> None:
+    odd = Metric("mean_reward", 0.0, 0.0, 3e300)
+    usage = Usage(latency_ms={"p50": 1e300}, cost=1e300)
+
+    made = text(name, Table([row(headline=odd, usage=usage)]))
+
+    assert "[0.0000, 3e+300]" in made
+    assert "000000000" not in made.split("<script>")[0].split("<style>")[-1]
+
+
 def lines(made: Table) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text("csv", made))))
 
@@ -154,9 +176,17 @@ def test_escaped_latex_has_no_bare_special_character(name: str) -> None:
     for command in ("textbackslash", "textasciitilde", "textasciicircum", "textless"):
         bare = bare.replace(f"\\{command}{{}}", "")
     bare = bare.replace("\\textgreater{}", "").replace("\\textbar{}", "")
+    bare = bare.replace("{[}", "").replace("{*}", "")
     for character in "{}$&#_%":
         bare = bare.replace(f"\\{character}", "")
-    assert not set(bare) & set("\\{}$&#_%~^<>|\n")
+    assert not set(bare) & set("\\{}$&#_%~^<>|[*\n")
+
+
+def test_a_latex_row_begins_with_nothing_that_the_row_before_would_read() -> None:
+    made = text("latex", Table([row("[x]{y}"), row("*z")]))
+
+    assert "\\midrule\n{[}x]\\{y\\} & " in made
+    assert "\\\\\n{*}z & " in made
 
 
 @given(st.text())

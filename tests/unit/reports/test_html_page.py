@@ -15,7 +15,7 @@ from pytest_nel.reports._chart import scale, whisker
 from pytest_nel.reports._markup import data_block, tag
 from pytest_nel.reports.html import HtmlReport
 from pytest_nel.reports.samples import Limits
-from pytest_nel.reports.table import CheckRow, Counts, Metric, Table
+from pytest_nel.reports.table import CheckRow, Counts, Metric, Table, Usage
 from tests.browser.runs import Kind, hostile_run, write_run
 from tests.unit.reports.made import row, table, text
 
@@ -138,6 +138,33 @@ def test_problems_missing_on_a_side_are_in_the_page(tmp_path: Path) -> None:
     counts = re.search(r'id="flips".*?</tbody>', made)
     assert counts
     assert re.findall(r'<td class="n">(\d+)</td>', counts[0])[-2:] == ["0", "10"]
+
+
+def test_attempts_missing_on_a_side_are_in_the_page(tmp_path: Path) -> None:
+    before = write_run(tmp_path / "before", Kind(8, repeats=3))
+    after = write_run(tmp_path / "after", Kind(8, repeats=2))
+
+    made = page(table(after, baseline=before))
+
+    counts = re.search(r'id="flips".*?</tbody>', made)
+    assert counts
+    assert '<th class="n" scope="col">attempts on one side only</th>' in counts[0]
+    assert re.findall(r'<td class="n">(\d+)</td>', counts[0])[-3:] == ["8", "0", "0"]
+
+
+def test_what_all_took_is_a_lower_bound_where_a_part_is() -> None:
+    known = Usage(1_000, cost=0.5, currency="EUR")
+    part = Usage(234, tokens_partial=True, cost=0.25, currency="EUR", cost_partial=True)
+
+    whole, least, unlike = (
+        page(Table([row("b", usage=known), row("c", usage=other)]))
+        for other in (known, part, Usage(1, cost=1.0, currency="USD"))
+    )
+
+    assert "<b>1.0000 EUR</b>" in whole
+    assert "<b>1,234+</b>" in least
+    assert "<b>≥ 0.7500 EUR</b>" in least
+    assert "<span>cost</span>" not in unlike
 
 
 def test_a_plot_shows_an_interval_that_begins_at_zero() -> None:

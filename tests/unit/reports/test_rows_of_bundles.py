@@ -1,6 +1,7 @@
 """Rows say what bundles say: what is not there is unknown, and 0 is a number."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -169,13 +170,42 @@ def test_a_baseline_that_measured_something_else_is_named() -> None:
 
     row = row_of(found(fingerprint={"prompts": "2", "scorer": "s", "model": "y"}), before)
 
-    assert list(row.notes) == ["not the same benchmark as the baseline's: prompts differ"]
+    assert row.notes[0] == (
+        "not measured as the baseline was: prompts: 1 in the baseline, 2 in the candidate"
+    )
 
 
-def test_a_baseline_without_a_fingerprint_is_named() -> None:
-    row = row_of(found(fingerprint={"prompts": "2"}), row_of(found()))
+def test_a_baseline_with_the_same_rows_in_another_file_measured_the_same() -> None:
+    """A gate compares them: the file's hash says less than that of its rows."""
+    facts = {"rows_hash": "r", "prompts": "p", "scorer": "s", "answering": {"solver.name": "chat"}}
+    before = row_of(found(fingerprint=facts | {"content_hash": "1", "model": "x"}))
 
-    assert "is not known" in row.notes[0]
+    row = row_of(found(fingerprint=facts | {"content_hash": "2", "model": "y"}), before)
+
+    assert not [note for note in row.notes if "baseline" in note]
+
+
+@pytest.mark.parametrize("said", [{}, {"fingerprint": {}}, {"fingerprint": "x"}])
+def test_what_a_baseline_does_not_say_is_named(said: dict[str, Any]) -> None:
+    row = row_of(found(fingerprint={"prompts": "2", "scorer": "s"}), row_of(found(**said)))
+
+    assert row.notes == [
+        "not known on both sides, so not compared: dataset, prompts, scorer, solver, sampling"
+    ]
+
+
+def test_a_group_knows_how_many_answers_were_not_found() -> None:
+    categories = {"algebra": {"mean_reward": 0.25, "n": 4, "n_unparsed": 1}, "sets": {"n": 4}}
+
+    row = row_of(found(benchmark={"categories": categories}))
+
+    assert [group.unparsed for group in row.groups] == [1, None]
+
+
+def test_a_count_that_can_be_none_is_unknown() -> None:
+    row = row_of(found(n_scored=-1, n_wrong=10**400, n_correct=True, n_unscored="5"))
+
+    assert set(asdict(row.counts).values()) == {None}
 
 
 def test_checks_keep_the_numbers_of_the_gate(tmp_path: Path) -> None:
