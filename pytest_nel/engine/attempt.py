@@ -18,7 +18,6 @@ from pytest_nel.core.errors import (
     NoAnswer,
     ScorerError,
 )
-from pytest_nel.core.pictures import picture
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
@@ -28,8 +27,9 @@ from pytest_nel.core.types import (
     SolveResult,
     VerifyResult,
 )
+from pytest_nel.engine.asked import fill_in
 from pytest_nel.engine.cached import CachedAnswers
-from pytest_nel.engine.extra import judged_also, judged_also_here
+from pytest_nel.engine.extra import judged_also, judged_also_here, says_more
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
@@ -119,7 +119,8 @@ class AttemptRunner:
             past = self._past(pending.key)
             assert past is not None
             if pending.judgement is not None:
-                return past.record(pending)
+                known = past.record(pending)
+                return self._completed(known, judged_also(self.plan, known.solved, known.scored))
             pending = self._stored(pending)
         scored = without_scorer(pending, self.plan.environment.pass_at)
         scored = judged_also(self.plan, pending, scored or self._judge_now(pending))
@@ -176,6 +177,8 @@ class AttemptRunner:
         here = not self.plan.environment.judges_now
         if kept.judgement is None and (here or alone):
             self.journal.started(kept.key, alone=alone)  # should this process die of judging it
+        if kept.judgement is not None and here and self.plan.scorers:
+            return await self._completed_here(kept)
         if kept.judgement is not None or not here:
             return kept
         try:
@@ -183,6 +186,20 @@ class AttemptRunner:
         except NoAnswer:
             return kept  # whoever asks is told
         return await self._judge_here(solved)
+
+    async def _completed_here(self, kept: Kept) -> StepRecord:
+        past = self._past(kept.key)
+        assert past is not None
+        known = await asyncio.to_thread(past.record, kept)
+        return self._completed(known, await judged_also_here(self.plan, known.solved, known.scored))
+
+    def _completed(self, known: StepRecord, scored: Scored) -> StepRecord:
+        """A record, and what further scorers say of it now that had failed on it before."""
+        past = self._past(known.solved.key)
+        if past is None or not says_more(known.scored, scored):
+            return known
+        past.counts["completed"] += 1
+        return self._keep(known.solved, scored)
 
     def _stored(self, kept: Kept) -> Solved:
         """A stored answer, ready to be judged; reads the disk."""
@@ -305,24 +322,6 @@ class AttemptRunner:
                 return _no_score(ScorerError(text), began)
             return _no_score(self._verify_failed(solved, error), began)
         return _judged(solved, judged, environment.pass_at, began)
-
-
-def fill_in(solved: Solved, seed: SeedResult) -> None:
-    """Note what is asked, and what the answer will be judged by."""
-    solved.prompt = seed.prompt
-    solved.messages = None if _is_plain(seed) else seed.messages
-    solved.system = seed.system
-    solved.images = [picture(image) for image in seed.images or ()]
-    solved.expected = seed.expected_answer
-    solved.metadata = seed.metadata
-
-
-def _is_plain(seed: SeedResult) -> bool:
-    """Whether the messages say no more than system and prompt do."""
-    plain = [{"role": "user", "content": seed.prompt}]
-    if seed.system:
-        plain.insert(0, {"role": "system", "content": seed.system})
-    return seed.messages is None or list(seed.messages) == plain
 
 
 def _not_a(kind: type, value: object) -> str | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_nel.core.errors import ScorerError
@@ -16,22 +16,24 @@ from pytest_nel.records.record import Scored, Solved
 def judged_also(plan: BenchmarkPlan, solved: Solved, scored: Scored) -> Scored:
     """Add the rewards of plain scorers, in the calling thread.
 
-    An attempt without a score gets none: it is in no score at all.
+    Only those that are missing: a stored judgement may have the others. An attempt without a
+    score gets none: it is in no score at all.
     """
-    if not plan.scorers or scored.reward is None:
+    asked = _missing(plan, scored)
+    if not asked:
         return scored
     began = time.perf_counter()
-    found = {each.name: _now(each, solved) for each in plan.scorers}
-    return _with(scored, found, began)
+    return _with(scored, {each.name: _now(each, solved) for each in asked}, began)
 
 
 async def judged_also_here(plan: BenchmarkPlan, solved: Solved, scored: Scored) -> Scored:
     """The same on the loop; a plain scorer runs in a thread and delays no request."""
-    if not plan.scorers or scored.reward is None:
+    asked = _missing(plan, scored)
+    if not asked:
         return scored
     began = time.perf_counter()
     found = {}
-    for each in plan.scorers:
+    for each in asked:
         if each.on_the_loop:
             found[each.name] = await _awaited(each, solved, plan.config.timeout)
         else:
@@ -40,11 +42,23 @@ async def judged_also_here(plan: BenchmarkPlan, solved: Solved, scored: Scored) 
     return _with(scored, found, began)
 
 
+def says_more(old: Scored, new: Scored) -> bool:
+    """Whether a judgement has a reward, or another reason for having none, that the old lacks."""
+    return (old.scorer_rewards, old.details) != (new.scorer_rewards, new.details)
+
+
+def _missing(plan: BenchmarkPlan, scored: Scored) -> Sequence[ExtraScorer]:
+    if scored.reward is None:
+        return ()
+    return [each for each in plan.scorers if scored.scorer_rewards.get(each.name) is None]
+
+
 def _with(scored: Scored, found: Mapping[str, Judged], began: float) -> Scored:
     details = {f"{PREFIX}{name}": judged.details for name, judged in found.items()}
+    rewards = {name: judged.reward for name, judged in found.items()}
     return replace(
         scored,
-        scorer_rewards={name: judged.reward for name, judged in found.items()},
+        scorer_rewards={**scored.scorer_rewards, **rewards},
         details={**scored.details, **details},
         verify_ms=scored.verify_ms + (time.perf_counter() - began) * 1000,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_nel.core.types import AttemptKey, SeedResult
-from pytest_nel.engine.attempt import fill_in
+from pytest_nel.engine.asked import fill_in
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import same_question
 from pytest_nel.engine.plan import BenchmarkPlan

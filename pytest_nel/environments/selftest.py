@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from pytest_nel.authoring.benchmark import equals_target, is_async
+from pytest_nel.authoring.benchmark import Gold, equals_target, is_async
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.authoring.template import compile_template
 from pytest_nel.core.errors import ConfigError, ScorerError
@@ -28,7 +28,7 @@ _FORMS = ("{}", "Answer: {}", "\\boxed{{{}}}", "#### {}", "The answer is {}.")
 _ROWS = 100
 """Rows that are tried at most."""
 _LEAST = 3
-"""Rows that are tried however long it takes."""
+"""Rows that are tried however long it takes, where none of them has a right answer to try."""
 _SECONDS = 0.5
 """Seconds after which no further row is tried."""
 _PAIRS = 20
@@ -36,6 +36,12 @@ _PAIRS = 20
 _PATIENCE = 60.0
 """Seconds for one judgement of an async scorer."""
 _SHOWN = 200
+_DEPTH = 3
+"""Lists within lists that are looked into: spans of the first of several references."""
+_OTHERS = 9
+"""Answers that a message lists beside the first."""
+_SCHEMA = "only the schema says what is right"
+_PATTERN = "only the pattern says what an answer looks like"
 _WAYS_OUT = (
     "Correct the data or the scorer, say with gold= what a right answer looks like, or measure "
     "all the same with --nel-no-selftest"
@@ -80,6 +86,10 @@ def selftest(
     return _SelfTest(environment, run).all(problems)
 
 
+_Form: TypeAlias = tuple[str, str]
+"""How an answer is made of the gold answer: which reading of it, in which words."""
+
+
 class _Problem(NamedTuple):
     """A problem, and the right answer to it that the scorer has understood."""
 
@@ -90,17 +100,31 @@ class _Problem(NamedTuple):
 
 @dataclass(slots=True)
 class _SelfTest:
+    """One under way.
+
+    Attributes:
+        environment: The benchmark.
+        run: Runs a coroutine.
+        good: Problems whose right answer was understood.
+        understood: The form of the last of them.
+        closed: Why each answer that was tried last may be no right one; None: it should be.
+    """
+
     environment: BenchmarkEnvironment
     run: Callable[[Any], Any]
     good: list[_Problem] = field(default_factory=list)
+    understood: _Form = ("target", "{}")
+    closed: set[str | None] = field(default_factory=set)
 
     def all(self, problems: Sequence[int]) -> Found:
         until = time.perf_counter() + _SECONDS
         for tried, problem in enumerate(self._different(problems[:_ROWS])):
-            if tried >= _LEAST and time.perf_counter() > until:
+            enough = self.good or tried >= _LEAST
+            if enough and time.perf_counter() > until:
                 break
             self._nothing_for_nothing(problem)
-            self._full_marks(problem)
+            if (why := self._full_marks(problem)) is not None:
+                return Found(f"not possible: {why}; gold= lets it be tried")
         if not self.good:
             return Found("not possible: there is no gold answer")
         return Found(PASSED, self._always_right(until))
@@ -126,20 +150,35 @@ class _SelfTest:
             what = f"an empty answer gets {result.reward:g} and must get 0"
             raise ConfigError(self._refusal(problem, what))
 
-    def _full_marks(self, problem: _Problem) -> None:
+    def _full_marks(self, problem: _Problem) -> str | None:
+        """Why a right answer cannot be known, if none was understood for that; else None."""
         answers = self._right_answers(problem)
+        self.closed.clear()
         first = ""
-        for answer in answers:
+        for form, answer in answers.items():
             trouble = self._falls_short(problem, answer)
             if not trouble:
                 self.good.append(problem._replace(answer=answer))
-                return
+                self.understood = form
+                return None
             first = first or trouble
-        if answers:
-            others = ", ".join(_short(answer) for answer in answers[1:])
-            also = f" (no better: {others})" if others else ""
-            what = f"the gold answer {_short(answers[0])} {first}{also}"
-            raise ConfigError(self._refusal(problem, what))
+        if not answers:
+            return None
+        if (why := self._unknowable()) is not None:
+            return why
+        listed = [*dict.fromkeys(answers.values())]
+        others = ", ".join(_short(answer) for answer in listed[1 : _OTHERS + 1])
+        others += ", …" if len(listed) > _OTHERS + 1 else ""
+        also = f" (no better: {others})" if others else ""
+        what = f"the gold answer {_short(listed[0])} {first}{also}"
+        raise ConfigError(self._refusal(problem, what))
+
+    def _unknowable(self) -> str | None:
+        """Why all that was tried just now may be no right answer, whatever the gold answer is."""
+        if self.environment.benchmark.gold is not None or len(self.closed) != 1:
+            return None
+        (why,) = self.closed
+        return None if why == _PATTERN and self.good else why
 
     def _falls_short(self, problem: _Problem, answer: str) -> str:
         """How an answer fares that does not get full marks; empty where it does."""
@@ -148,25 +187,38 @@ class _SelfTest:
             result = self._judged(problem, answer)
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except ScorerError as error:
-            return f"cannot be judged: {error}"
         except BaseException as error:  # noqa: BLE001 - a user's scorer may raise anything
-            return f"cannot be judged: {blame(error, self.environment.benchmark.file)}"
+            self.closed.add(None)
+            ours = isinstance(error, ScorerError)
+            said = error if ours else blame(error, self.environment.benchmark.file)
+            return f"cannot be judged: {said}"
         if result.reward >= wanted:
             return ""
+        self.closed.add(_closed(result))
         read = "nothing" if result.extracted_answer is None else _short(result.extracted_answer)
         return f"gets {result.reward:g} and must get {wanted:g}; the scorer read {read} out of it"
 
-    def _right_answers(self, problem: _Problem) -> list[str]:
+    def _right_answers(self, problem: _Problem) -> dict[_Form, str]:
+        """What may be understood, the form first that was understood last."""
         gold = self.environment.benchmark.gold
-        if gold is None:
-            plain = _plain(problem.seed.expected_answer)
-            return [form.format(plain) for form in _FORMS] if plain.strip() else []
         sample = self._sample(problem, "")
+        if gold is None:
+            answers = {
+                (kind, form): form.format(text)
+                for kind, text in _readings(sample).items()
+                for form in _FORMS
+            }
+            known = answers.get(self.understood)
+            return answers if known is None else {self.understood: known, **answers}
+        said = self._said(gold, problem, sample)
+        return {("gold", "{}"): said} if said.strip() else {}
+
+    def _said(self, gold: str | Gold, problem: _Problem, sample: ScorerInput) -> str:
+        """What the author says is right; empty where nothing is."""
         if isinstance(gold, str):
             place = self.environment.where(problem.idx)
             template = compile_template(gold, f"{place}: gold")
-            return [template.render({**sample.metadata, "target": sample.target}, place)]
+            return template.render({**sample.metadata, "target": sample.target}, place)
         try:
             said: object = gold(sample)
         except Exception as error:  # the author's code: anything may come
@@ -175,7 +227,7 @@ class _SelfTest:
         if said is not None and not isinstance(said, str):
             what = f"gold must return text or None, it returned {type(said).__name__}"
             raise ConfigError(self._refusal(problem, what))
-        return [said] if said and said.strip() else []
+        return said or ""
 
     def _sample(self, problem: _Problem, answer: str) -> ScorerInput:
         """Made anew for each judgement, as in a run: a scorer may change what it is given."""
@@ -195,7 +247,7 @@ class _SelfTest:
         """A warning where each problem's gold answer was right for another problem, too."""
         tried = 0
         for one, other in pairwise(self.good[: _PAIRS + 1]):
-            if tried and time.perf_counter() > until:
+            if time.perf_counter() > until:
                 break
             if _same(one.seed.expected_answer, other.seed.expected_answer):
                 continue
@@ -218,16 +270,52 @@ class _SelfTest:
         )
 
 
-def _plain(target: str) -> str:
-    """The gold answer itself; of a list of accepted ones the first."""
-    if not target.startswith("["):
-        return target
-    try:
-        found: object = json.loads(target)
-    except ValueError:
-        return target
-    first = found[0] if isinstance(found, list) and found else target
-    return str(first) if isinstance(first, str | int | float) else target
+def _readings(sample: ScorerInput) -> dict[str, str]:
+    """The gold answer as text, and where it is a list what that may stand for.
+
+    A list can be one answer (an interval, spans), or hold several each of which is right. By
+    kind, so that the next row is tried as the last one was understood.
+    """
+    accepted = sample.metadata.get("correct_answers")
+    listed = _listed(accepted)
+    first = listed[0] if listed else accepted
+    found = _read("target", sample.target) | _read("correct_answers[0]", first)
+    return {kind: text for kind, text in found.items() if text.strip()}
+
+
+def _read(kind: str, value: object) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for depth in range(_DEPTH):
+        named = kind + "[0]" * depth
+        plain = not isinstance(value, list | dict)
+        found[named] = str(value) if plain else json.dumps(value, ensure_ascii=False)
+        listed = _listed(value)
+        if not listed:
+            break
+        if not any(isinstance(part, list | dict) for part in listed):
+            found[f"{named}, joined"] = ", ".join(str(part) for part in listed)
+        value = listed[0]
+    return {} if value is None else found
+
+
+def _listed(value: object) -> list[object] | None:
+    """The list that a value is, or is the JSON of."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
+
+
+def _closed(result: VerifyResult) -> str | None:
+    """Why the gold answer does not show what a right answer looks like, as the details say."""
+    details = result.scoring_details
+    if details.get("method") == "json_schema":
+        return _SCHEMA
+    if details.get("rule") == "pattern" and not result.parsed:
+        return _PATTERN
+    return None
 
 
 def _same(one: str, other: str) -> bool:

@@ -3,7 +3,6 @@
 import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,13 @@ from pytest_nel.config.schema import BenchmarkConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
-from pytest_nel.engine.plan import BenchmarkPlan, make_plan
+from pytest_nel.engine.plan import make_plan
 from pytest_nel.environments import resolve
-from pytest_nel.environments.selftest import SKIPPED, selftest
 from pytest_nel.hooks.item import AttemptItem
 from pytest_nel.hooks.models import override, suite_for
 from pytest_nel.hooks.resume import QUICK_NODE
 from pytest_nel.hooks.state import ERROR_MARK, BenchmarkRun, Run, run_key
+from pytest_nel.hooks.trying import tested
 from pytest_nel.records.plans import PLAN
 from pytest_nel.scoring.catalog import SCORERS
 
@@ -142,7 +141,7 @@ def items_of(
             shard=run.shard,
             facts=dict(environment.fingerprint()),
         )
-        plan = _tested(run, plan, loop)
+        plan = tested(run, plan, loop)
     finally:
         loop.close()
     bench = BenchmarkRun(
@@ -183,16 +182,6 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-def _tested(run: Run, plan: BenchmarkPlan, loop: LoopThread) -> BenchmarkPlan:
-    """Try the scorer, in every process that plans: all of them must collect the same."""
-    if run.options.get("no-selftest"):
-        return replace(plan, selftest=SKIPPED)
-    tested = selftest(plan.environment, plan.problems, loop.call)
-    if tested.warning is not None:
-        run.note(tested.warning)
-    return replace(plan, selftest=tested.status)
 
 
 def _declare(run: Run, suite: Suite) -> None:

@@ -27,7 +27,8 @@ from pytest_nel.hooks.outcome import LETTERS_UP_TO
 from pytest_nel.hooks.refuse import refuse, services_of, worker_count
 from pytest_nel.hooks.resume import take
 from pytest_nel.hooks.scheduling import ShardScheduling
-from pytest_nel.hooks.state import Run
+from pytest_nel.hooks.state import ERROR_MARK, Run
+from pytest_nel.hooks.trying import goes_on
 from pytest_nel.records.record import StepRecord
 from pytest_nel.services import REGISTRY as SERVICES
 
@@ -107,6 +108,12 @@ class Distribution:
         """Whoever inherits writes after all that were before it."""
         self._last_turn = max(self._last_turn, self._run.turn) + 1
         return self._last_turn
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """What a worker refuses nobody measures, as without workers: others may not know of it."""
+        if report.failed and ERROR_MARK in str(report.longrepr) and not goes_on(self._run.config):
+            session: Any = self._run.config.pluginmanager.getplugin("dsession")
+            session.shouldstop = session.shouldstop or "error during collection"
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Every worker tells the same ids: now it is known what is selected."""

@@ -9,8 +9,8 @@ FORMAT_ERROR = "format_error"
 
 _BEGINNING = 300
 _REFUSES = re.compile(
-    r"\b(?:I cannot|I['’]m unable|I can['’]t|as an AI|I don['’]t have the ability"
-    r"|I apologi[sz]e)\b",
+    r"\b(?:I (?:cannot|can not|will not)|I (?:can|won)['’]t|I(?:['’]m| am) (?:unable|not able)"
+    r"|as an AI|I do(?: not|n['’]t) have|I apologi[sz]e)\b",
     re.IGNORECASE,
 )
 
@@ -19,12 +19,12 @@ def refused(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> bool:
     """Whether the model declined to answer.
 
     The reply's own ``refusal`` field decides, or a solver's flag of that name. Without one it is
-    a guess by words, which is never made of a correct answer, and only of how the response begins:
-    "I cannot simplify this further" within a derivation declines nothing.
+    a guess by words, which is made only where the scorer has found no answer, and only of how the
+    response begins: "I cannot determine x exactly, but the answer is 5" declines nothing.
     """
     if solved.get("refusal") or (scored.get("details") or {}).get("refusal"):
         return True
-    if scored["outcome"] not in {"wrong", "unparsed"}:
+    if scored["outcome"] != "unparsed":
         return False
     return bool(_REFUSES.search(str(solved.get("response", "")).lstrip()[:_BEGINNING]))
 
@@ -47,7 +47,7 @@ def failure_of(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> str | No
     """The failure category of an attempt, or None.
 
     First what the engine recorded: why there is no score, or how the model failed. Of the rest
-    ``refusal`` is an answer that declines and is not correct, ``format_error`` one without an
+    ``refusal`` is a reply that declines, and is not correct, ``format_error`` one without an
     answer in it that could be judged. An empty response is an observation, not a failure.
     """
     if recorded := scored.get("failure"):

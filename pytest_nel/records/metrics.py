@@ -129,12 +129,15 @@ def further_scorers(tally: Tally, table: Table) -> JsonObject:
     """``scorer:<name>``: the mean of each further scorer's rewards, fractions kept.
 
     ``n`` attempts have a reward of it and ``n_missing`` have none; ``correct`` and ``total`` are
-    there where every reward is 0 or 1.
+    there where every reward is 0 or 1. Where it failed, ``n_failed`` says on how many answers, and
+    ``error`` what it said first.
     """
-    return {
-        f"scorer:{name}": _further(scores, table, tally.attempted)
-        for name, scores in sorted(tally.columns.scorers.items())
-    }
+    result = {}
+    for name, scores in sorted(tally.columns.scorers.items()):
+        metric = result[f"scorer:{name}"] = _further(scores, table, tally.attempted)
+        if failed := tally.scorer_failures[name]:
+            metric |= {"n_failed": failed, "error": tally.scorer_errors[name]}
+    return result
 
 
 def _further(scores: Scores, table: Table, attempted: int) -> JsonObject:

@@ -288,13 +288,15 @@ class StepRecord:
 
 
 def total_tokens(model: Mapping[str, Any]) -> int | None:
-    """Total tokens of a reply; the sum of the parts where the server gave only those."""
+    """Total tokens of a reply; the sum of its parts where the server gave only those.
+
+    Unknown is not 0: with one part unknown so is the sum.
+    """
     total = model.get("total_tokens")
     if total is not None:
         return int(total)
-    parts = [model.get("prompt_tokens"), model.get("completion_tokens")]
-    known = [int(part) for part in parts if part is not None]
-    return sum(known) if known else None
+    prompt, completion = model.get("prompt_tokens"), model.get("completion_tokens")
+    return None if prompt is None or completion is None else int(prompt) + int(completion)
 
 
 def dumps(value: Any) -> str:  # Any: a JSON-like value

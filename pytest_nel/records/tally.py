@@ -42,6 +42,8 @@ class Tally:
         truncated: Of the scored attempts, as ``empty`` and ``refusals``.
         failures: Attempts by failure category.
         unscored_by: The unscored ones among those.
+        scorer_failures: Answers on which a further scorer failed, by its name.
+        scorer_errors: What it said first.
         begins: Unix time of each attempt, as ``ends``.
     """
 
@@ -72,6 +74,8 @@ class Tally:
     models: Counter[str] = field(default_factory=Counter)
     cached: int = 0
     made_again: int = 0
+    scorer_failures: Counter[str] = field(default_factory=Counter)
+    scorer_errors: dict[str, str] = field(default_factory=dict)
     begins: "array[float]" = field(default_factory=lambda: array("d"))
     ends: "array[float]" = field(default_factory=lambda: array("d"))
 
@@ -109,6 +113,7 @@ class Tally:
         self._paid(solved)
         if failure := failure_of(solved, scored):
             self._failure(solved, scored, failure)
+        self._further(scored)
         self._span(solved, scored)
         self.cached += bool(solved.get("cached"))
         self.made_again += solved.get("because") in {"wrong", "unparsed"}
@@ -181,6 +186,13 @@ class Tally:
                     "error": str(said or solved.get("response", ""))[:500],
                 }
             )
+
+    def _further(self, scored: Mapping[str, Any]) -> None:
+        for name, reward in (scored.get("scorer_rewards") or {}).items():
+            if reward is None:
+                self.scorer_failures[name] += 1
+                said = (scored.get("details") or {}).get(f"scorer:{name}") or {}
+                self.scorer_errors.setdefault(name, str(said.get("error", ""))[:500])
 
     def _span(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
         begin = float(solved.get("started", 0.0))

@@ -20,6 +20,7 @@ _HEADER = (
     "wall",
 )
 MAX_ROWS = 15
+_FURTHER = "scorer:"
 
 
 class Line(NamedTuple):
@@ -110,6 +111,7 @@ def kept_lines(kept: Mapping[str, int]) -> list[Line]:
     """What became of the attempts that an earlier process had begun."""
     said = {
         "kept": "{n:,} taken as recorded",
+        "completed": "{n:,} of those given again to further scorers that had failed",
         "judged": "{n:,} judged from stored answers",
         "changed": "{n:,} solved again: another problem stands in their place",
         "dropped": "{n:,} judgements counted no more: their problem or their scorer has changed",
@@ -172,6 +174,7 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
             f"({overtaken:,} that took longer have no score)"
         )
         lines.append(Line(text, {"yellow": True}))
+    lines += _failed_scorers(bundle)
     categories = bundle["benchmark"]["scores"]["failures"]["categories"]
     unscored = bundle["n_unscored"]
     if unscored:
@@ -183,6 +186,18 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
     lines += [
         Line(f"{name}: journal: {showable(text, 300)}", {"yellow": True}) for text in problems[:3]
     ]
+    return lines
+
+
+def _failed_scorers(bundle: Mapping[str, Any]) -> list[Line]:
+    """Further scorers that failed: nothing else of a run shows it."""
+    lines = []
+    for name, metric in bundle["benchmark"]["scores"].items():
+        if name.startswith(_FURTHER) and (failed := metric.get("n_failed")):
+            error = " ".join(showable(metric["error"], 300).split())
+            text = f"{bundle['benchmark']['name']}: scorer {name.removeprefix(_FURTHER)} failed on "
+            text += f"{failed:,} {'answer' if failed == 1 else 'answers'}: {error}"
+            lines.append(Line(text, {"yellow": True}))
     return lines
 
 

@@ -92,6 +92,83 @@ def test_one_that_fails_is_missing_and_the_run_is_whole(nel: Nel) -> None:
     assert "KeyError: '8'" in failed["scoring_details"]["scorer:picky"]["error"]
 
 
+FLAKY = """import os
+
+
+def flaky(sample):
+    with open("calls", "a") as file:
+        file.write("x")
+    if "REPAIRED" not in os.environ:
+        raise RuntimeError("no helper")
+    return 0.5
+
+
+{marks}"""
+
+
+def flaky(nel: Nel) -> None:
+    file = nel.bench(rows("7", "8", "9"), more="scorers={'flaky': flaky}")
+    text = file.read_text()
+    own = "def measured(sample: ScorerInput) -> object:"
+    counted = f'{own}\n    with open("own", "a") as file:\n        file.write("x")'
+    text = text.replace(own, counted)
+    file.write_text(text.replace("@benchmark", FLAKY.format(marks="@benchmark")))
+
+
+def calls(nel: Nel, name: str = "calls") -> int:
+    return len((nel.folder / name).read_text())
+
+
+def test_one_that_fails_is_named_in_the_summary(nel: Nel, how: list[str]) -> None:
+    flaky(nel)
+
+    ended = nel.run("bench_sums.py", "--nel-output-dir", "run", *how)
+
+    assert ended.code == 0, ended.text
+    assert "sums: scorer flaky failed on 3 answers: " in ended.out
+    assert "RuntimeError: no helper" in ended.out
+
+
+def test_a_repaired_one_gets_the_answers_again_on_which_it_failed(
+    nel: Nel, endpoint: RunningEndpoint, how: list[str]
+) -> None:
+    """What it needs was repaired: its own text is the same."""
+    flaky(nel)
+    once = ("bench_sums.py", "--nel-output-dir", "run", "--nel-no-selftest", *how)
+    assert nel.run(*once).code == 0
+    assert rewards(nel) == [{"flaky": None}] * 3
+    endpoint.reset()
+
+    ended = nel.run(*once, "--nel-resume", env={"REPAIRED": "1"})
+
+    assert ended.code == 0, ended.text
+    assert rewards(nel) == [{"flaky": 0.5}] * 3
+    assert [row["outcome"] for row in results(nel)].count("correct") == 1
+    assert "error" not in results(nel)[0]["scoring_details"]["scorer:flaky"]
+    assert endpoint.stats()["requests"] == 0
+    assert calls(nel, "own") == 3
+    said = "3 of those given again to further scorers that had failed"
+    assert f"3 taken as recorded, {said}" in ended.out
+    assert "failed on" not in ended.out
+
+
+def test_what_has_a_reward_is_not_given_again_and_what_fails_again_is_not_recorded_again(
+    nel: Nel,
+) -> None:
+    flaky(nel)
+    once = ("bench_sums.py", "--nel-output-dir", "run", "--nel-no-selftest")
+    assert nel.run(*once).code == 0
+    (journal,) = (nel.folder / "run/sums/journal").iterdir()
+
+    assert nel.run(*once, "--nel-resume").code == 0
+    written = [path.read_text() for path in journal.parent.iterdir() if path != journal]
+    assert nel.run(*once, "--nel-resume", env={"REPAIRED": "1"}).code == 0
+    assert nel.run(*once, "--nel-resume", env={"REPAIRED": "1"}).code == 0
+
+    assert not any('"scored"' in text for text in written)
+    assert calls(nel) == 9
+
+
 def test_the_fingerprint_names_them(nel: Nel) -> None:
     nel.bench(sums(3))
     suite(nel)

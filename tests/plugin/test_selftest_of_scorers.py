@@ -55,6 +55,51 @@ def test_a_scorer_that_rewards_an_empty_answer_is_refused(
     assert endpoint.stats()["requests"] == 0
 
 
+COUNTS = """with open("calls", "a") as file:
+        file.write("x")
+    return sample.response == sample.target"""
+
+
+@pytest.mark.parametrize(
+    ("args", "calls"), [([], 5), (["-n2"], 5), (["-n2", "--continue-on-collection-errors"], 10)]
+)
+def test_one_worker_tries_it_for_all(nel: Nel, args: list[str], calls: int) -> None:
+    """Two rows: the empty answer and the right one to each, and one to the other."""
+    file = nel.bench([{"say": "1", "target": "1"}, {"say": "2", "target": "2"}])
+    file.write_text(file.read_text().replace(RIGHT, COUNTS))
+
+    ended = nel.run(*RUN, *(["-p", "xdist", *args] if args else []))
+
+    assert ended.code == 0, ended.text
+    assert len((nel.folder / "calls").read_text()) == calls + 2  # and each answer
+    assert plan(nel)["selftest"] == "passed"
+
+
+@pytest.mark.parametrize("more", [[], ["--continue-on-collection-errors"]])
+def test_what_one_worker_refuses_ends_the_run_with_one_message(
+    nel: Nel, endpoint: RunningEndpoint, how: list[str], more: list[str]
+) -> None:
+    nel.bench(sums(3), file="bench_good.py", name="good")
+    scorer(nel, STRIPS)
+
+    ended = nel.run("bench_good.py", *RUN, *how, *more)
+
+    assert ended.code == 4, ended.text
+    assert ended.text.count("the gold answer '60' gets 0") == 1
+    assert "different items" not in ended.text
+    assert endpoint.stats()["requests"] == (3 if more else 0)
+
+
+def test_a_scorer_that_takes_long_is_said_to_be_tried(nel: Nel, how: list[str]) -> None:
+    scorer(nel, "import time\n    time.sleep(2.2)\n    return sample.response == sample.target")
+
+    ended = nel.run(*RUN, "-k", "no attempt", *how)
+
+    said = "nel: trying the scorer of sums on its own gold answers …"
+    assert ended.err.count(said) == 1, ended.text
+    assert said not in ended.out
+
+
 def test_it_is_tried_where_items_are_only_listed_too(nel: Nel) -> None:
     scorer(nel, STRIPS)
 

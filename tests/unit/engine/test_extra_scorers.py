@@ -1,6 +1,7 @@
 """Further scorers judge beside the benchmark's own."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,36 @@ async def test_a_run_without_pytest_has_them_too(tmp_path: Path) -> None:
 
     rows = lines(tmp_path / "run" / "sums" / "results.jsonl")
     assert [row["scorer_rewards"] for row in rows] == [{"third": 1 / 3, "numeric_match": 1.0}] * 4
+
+
+@pytest.mark.asyncio
+async def test_beside_an_async_scorer_one_that_failed_is_asked_again_and_its_own_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"  # a list would be seen to change, and with it the scorer
+
+    async def own(sample: ScorerInput) -> bool:
+        await asyncio.sleep(0)
+        with calls.open("a") as file:
+            file.write("x")
+        return bool(sample.response == sample.target)
+
+    async def flaky(sample: ScorerInput) -> float:
+        await asyncio.sleep(0)
+        return float(os.environ["HELPER"]) * bool(sample.response)
+
+    benchmark = sums(own, scorers={"flaky": flaky})
+    await run_evaluation(benchmark, Doubles(), tmp_path / "run")
+    before = lines(tmp_path / "run" / "sums" / "results.jsonl")
+    monkeypatch.setenv("HELPER", "0.5")
+
+    await run_evaluation(benchmark, Doubles(), tmp_path / "run", resume=True)
+
+    rows = lines(tmp_path / "run" / "sums" / "results.jsonl")
+    assert [row["scorer_rewards"] for row in before] == [{"flaky": None}] * 4
+    assert [row["scorer_rewards"] for row in rows] == [{"flaky": 0.5}] * 4
+    assert [row["reward"] for row in rows] == [row["reward"] for row in before]
+    assert calls.read_text() == "xxxx"
 
 
 def test_rewards_come_out_of_the_journal_as_they_went_in() -> None:

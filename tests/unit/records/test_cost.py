@@ -6,6 +6,7 @@ import pytest
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.records.plans import read_plan, write_plan
+from pytest_nel.records.record import total_tokens
 from tests.unit.records.attempts import attempt, scores_of
 
 PRICES = {"prompt": 2.0, "completion": 8.0, "currency": "EUR"}
@@ -49,6 +50,19 @@ def test_an_answer_that_took_anothers_place_was_not_the_only_one_paid() -> None:
 
 def test_without_prices_there_is_no_cost() -> None:
     assert "cost" not in scores_of([attempt(0, solved=used(1, 1))])["runtime"]
+
+
+@pytest.mark.parametrize("parts", [(10, None), (None, 10), (None, None)])
+def test_with_one_part_unknown_the_total_is_unknown_too(
+    parts: tuple[int | None, int | None],
+) -> None:
+    pair = attempt(0, solved=used(*parts))
+
+    found = scores_of([pair])["runtime"]
+
+    assert total_tokens(pair[0]) is None
+    assert (found["total_tokens"], found["steps_without_usage"]) == (0, 1)
+    assert found["total_prompt_tokens"] == (parts[0] or 0)
 
 
 def test_tokens_have_percentiles() -> None:

@@ -19,18 +19,33 @@ def said(text: str, reward: float | None = 0.0, **scored: object) -> Pair:
         "I cannot do that",
         "As an AI, no.",
         "i'm unable to",
+        "I am unable to assist with that.",
+        "I'm not able to help.",
+        "I am not able to help.",
+        "I won’t do this.",
+        "I will not do this.",
         "I don’t have the ability",
+        "I do not have access to it.",
         "I apologize",
     ],
 )
-def test_words_that_decline_are_a_refusal_where_the_answer_is_not_correct(text: str) -> None:
-    assert refused(*said(text))
-    assert failure_of(*said(text)) == "refusal"
+def test_words_that_decline_are_a_refusal_where_there_is_no_answer(text: str) -> None:
+    assert refused(*said(text, outcome="unparsed"))
+    assert failure_of(*said(text, outcome="unparsed")) == "refusal"
 
 
-def test_a_correct_answer_is_no_refusal_by_its_words() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DECLINES} Answer: 7",
+        "I cannot determine x exactly, but the answer is 5.",
+        "I apologize for the confusion. Answer: 7",
+    ],
+)
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_what_holds_an_answer_is_no_refusal_by_its_words(text: str, reward: float) -> None:
     """The reference system labels it so."""
-    pair = said(f"{DECLINES} Answer: 7", 1.0)
+    pair = said(text, reward)
 
     assert not refused(*pair)
     assert failure_of(*pair) is None
@@ -38,7 +53,9 @@ def test_a_correct_answer_is_no_refusal_by_its_words() -> None:
 
 
 def test_a_derivation_that_says_cannot_somewhere_declines_nothing() -> None:
-    assert not refused(*said("Step. " * 60 + "I cannot simplify this further. Answer: 8"))
+    text = "Step. " * 60 + "I cannot simplify this further."
+
+    assert not refused(*said(text, outcome="unparsed"))
 
 
 def test_the_replys_own_field_decides() -> None:

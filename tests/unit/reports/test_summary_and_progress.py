@@ -203,3 +203,19 @@ def test_fractional_rewards_have_no_wilson_interval() -> None:
 
 def test_no_benchmarks_make_no_line() -> None:
     assert progress_line([], Flow(), 0.0) == ""
+
+
+def test_further_scorers_that_failed_have_a_line_each() -> None:
+    made = bundle()
+    made["benchmark"]["scores"] |= {
+        "scorer:flaky": {"value": None, "n": 0, "n_failed": 3, "error": "it\nbroke"},
+        "scorer:once": {"value": 1.0, "n": 7, "n_failed": 1, "error": "KeyError: 'x'"},
+        "scorer:fine": {"value": 1.0, "n": 8},
+    }
+
+    said = [line.text for line in note_lines(made, []) if "scorer" in line.text]
+
+    assert said == [
+        "b: scorer flaky failed on 3 answers: it broke",
+        "b: scorer once failed on 1 answer: KeyError: 'x'",
+    ]
