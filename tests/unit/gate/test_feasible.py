@@ -66,7 +66,7 @@ def test_the_minimum_for_a_score_is_where_a_perfect_one_begins_to_pass(least: fl
     ("limits", "enough"),
     [
         ("max_drop: 0.01", 381),
-        ("max_drop: 1.0", MIN_PAIRED),
+        ("max_drop: 0.99", MIN_PAIRED),
         ("max_drop: 0.01\n    evidence: point", MIN_PAIRED),
         ("max_drop: null\n    max_relative_drop: 0.01", 385),
         ("max_drop: null\n    min_score: 0.99", 381),

@@ -82,7 +82,7 @@ LIMITS = {
     "max_relative_drop": st.sampled_from([0.05, 0.3, 0.8]),
     "relative_guard_below": st.sampled_from([0.3, 0.7]),
     "min_score": st.sampled_from([0.2, 0.5, 0.8]),
-    "min_pass_rate": st.sampled_from([0.0, 0.5, {"p0": 1.0, "p1": 0.3}]),
+    "min_pass_rate": st.sampled_from([0.1, 0.5, {"p0": 1.0, "p1": 0.3}]),
     "must_pass": st.just(["p0", "p2"]),
     "per_category": st.sampled_from(
         [{"law": {"max_drop": 0.3, "min_score": 0.3}}, {"*": {"max_drop": 0.5}}]
