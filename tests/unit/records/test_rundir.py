@@ -12,6 +12,7 @@ from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.records import rundir
 from pytest_nel.records.claims import changes, claim, set_aside
 from pytest_nel.records.journal import JournalWriter
+from pytest_nel.records.plans import read_plan
 from pytest_nel.records.rundir import RunDirectory, RunFacts, newest_run, next_turn, read_run
 
 ROOT = Path(__file__).parents[3]
@@ -19,6 +20,7 @@ FACTS = RunFacts("id", "2026-01-01T00:00:00Z", ["bench_a.py"])
 HOLDER = """
 import sys
 from pathlib import Path
+from pytest_nel.records.plans import read_plan
 from pytest_nel.records.rundir import RunDirectory, RunFacts
 folder = RunDirectory(Path(sys.argv[1]))
 folder.take(RunFacts("id", "t", ["bench_a.py"]))
@@ -257,3 +259,13 @@ def test_setting_aside_after_a_kill_in_the_middle_loses_nothing(tmp_path: Path) 
     assert aside.name == "earlier-2"
     assert (tmp_path / "earlier-1" / "journal" / "main.jsonl").exists()
     assert (aside / "plan.json").exists()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_whoever_has_tried_the_scorer_says_so_for_all(tmp_path: Path, *, first: bool) -> None:
+    told = {**plan(), "selftest": "passed"}
+    claim(tmp_path, told if first else plan(), afresh=True)
+
+    claim(tmp_path, plan() if first else told, afresh=True)
+
+    assert read_plan(tmp_path)["selftest"] == "passed"
