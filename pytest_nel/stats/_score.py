@@ -163,6 +163,8 @@ def squared_statistic(units: Units, mean_distance: float) -> float:
     def slope(multiplier: float) -> float:
         return _total(counts, x / (1.0 + multiplier * x))
 
+    if slope(0.0) <= 0.0:  # what lies above is rounding
+        return 0.0
     if slope(most) < 0.0:
         most = float(brentq(slope, 0.0, most, xtol=1e-15, rtol=1e-14))
     return number * most * above

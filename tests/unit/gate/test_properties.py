@@ -156,7 +156,7 @@ def two_candidates(draw: st.DrawFn) -> tuple[Problems, Attempts, Attempts, Attem
     return about, base, cand, better(random.Random(draw(st.integers(0, 999))), share, cand)
 
 
-@limited(max_examples=400, deadline=None)
+@limited(max_examples=250, deadline=None)
 @given(case=two_candidates(), data=st.data())
 def test_a_candidate_that_is_at_least_as_good_never_gets_a_worse_verdict(
     case: tuple[Problems, Attempts, Attempts, Attempts], data: st.DataObject
@@ -176,7 +176,7 @@ def policy_with(limits: Mapping[str, Any], correction: str = "none") -> Policy:
     return parse_policy(json.dumps(whole), "p.yaml")
 
 
-@limited(max_examples=100, deadline=None)
+@limited(max_examples=60, deadline=None)
 @given(cases=st.lists(two_candidates(), min_size=2, max_size=4), data=st.data())
 def test_so_it_is_with_holms_correction_over_several_benchmarks(
     cases: list[tuple[Problems, Attempts, Attempts, Attempts]], data: st.DataObject
@@ -365,7 +365,7 @@ _POLICIES = [
 ]
 
 
-@limited(max_examples=300, deadline=None)
+@limited(max_examples=150, deadline=None)
 @given(base=run_files(), cand=run_files(), policy=st.sampled_from(_POLICIES))
 def test_files_of_any_shape_are_decided_or_refused_in_words(
     base: tuple[bytes, bytes], cand: tuple[bytes, bytes], policy: str

@@ -1,6 +1,7 @@
 import math
 import random
 import time
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -316,3 +317,14 @@ def test_a_large_benchmark_takes_milliseconds(answers: str) -> None:
         spent.append(time.perf_counter() - start)
 
     assert min(spent) < 0.05  # 1 and 3 ms alone on a machine; tests share theirs
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater"])
+def test_a_difference_of_rounding_alone_is_none(alternative: Literal["less", "greater"]) -> None:
+    """Thirds in another order, as three repeats have them: their sums differ in the last bit."""
+    baseline = [1 / 3, 1.0, 0.0, 1.0, 2 / 3, 2 / 3]
+    candidate = [1.0, 2 / 3, 2 / 3, 1 / 3, 1.0, 0.0]
+
+    p = p_value(baseline, candidate, null=0.0, alternative=alternative)
+
+    assert p == pytest.approx(0.5)
