@@ -122,10 +122,10 @@ def _stated(text: str, numbers: list[Found]) -> Found | None:
 
 def _after_equals(text: str, numbers: list[Found]) -> Found | None:
     sign = text.rfind("=")
-    for found in numbers:
-        if sign >= 0 and found.start > sign and _LEAD.fullmatch(text[sign + 1 : found.start]):
-            return None if _CONTINUES.match(text[found.end :]) else found
-    return None
+    found = next((found for found in numbers if found.start > sign), None)
+    if sign < 0 or found is None or not _LEAD.fullmatch(text[sign + 1 : found.start]):
+        return None
+    return None if _CONTINUES.match(text[found.end :]) else found
 
 
 def _last_number(response: str) -> _Reading | None:
