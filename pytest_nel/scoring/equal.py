@@ -10,7 +10,7 @@ from pytest_nel.core.types import ScorerInput, VerifyResult
 from pytest_nel.scoring.bounded import OutOfBounds, TaskFailed, ask, require
 from pytest_nel.scoring.formula import parse
 from pytest_nel.scoring.latex import compare, unassigned
-from pytest_nel.scoring.line import announced, counts, hint_of, is_value, shorter
+from pytest_nel.scoring.line import announced, counts, hint_of, is_value, one_answer, shorter
 from pytest_nel.scoring.markers import EXPLICIT, clean, has_content, marked
 from pytest_nel.scoring.tokens import NotFormula
 from pytest_nel.scoring.tree import Tree
@@ -93,7 +93,7 @@ def _judge(line: str, target: str, rule: str) -> VerifyResult:
 
 def _target(target: object) -> str:
     text = str(target)
-    boxes = [mark.payload for mark in marked(text) if mark.rule == "boxed"]
+    boxes = [one_answer(mark) for mark in marked(text) if mark.rule == "boxed"]
     text = boxes[-1] if boxes else text
     if not has_content(text):  # blank, or delimiters only
         msg = f"{_METHOD}: wants a target, got {target!r}: check target_field"
@@ -109,7 +109,7 @@ def _final(response: str) -> tuple[str, str]:
         return _in_last_line(*announced(response))
     later = [m for m in marks[boxes[-1] + 1 :] if m.rule in EXPLICIT and is_value(m.payload)]
     mark = later[-1] if later else marks[boxes[-1]]
-    return mark.payload, mark.rule
+    return one_answer(mark), mark.rule
 
 
 def _in_last_line(line: str, rule: str) -> tuple[str, str]:

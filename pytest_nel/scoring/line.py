@@ -102,9 +102,17 @@ def announced(response: str) -> tuple[str, str]:
     explicit = any(mark.rule in EXPLICIT for mark in marks)
     for mark in reversed(marks):
         if mark.rule in EXPLICIT or not explicit or is_value(mark.payload):
-            return mark.payload, mark.rule
+            return one_answer(mark), mark.rule
     line = last_line(response)
     return ("" if is_echo(line) or announces_nothing(line) else line), "last_line"
+
+
+def one_answer(mark: Marked) -> str:
+    """The payload; of one answer that was boxed in several forms the last."""
+    *others, last = mark.boxes or (mark.payload,)
+    if len(mark.payload) <= _LONGEST and all(compare(other, last).equal for other in others):
+        return last
+    return mark.payload
 
 
 def is_value(payload: str) -> bool:

@@ -22,11 +22,13 @@ class Marked(NamedTuple):
         rule: Which kind of marker it was.
         payload: The first line with content after the marker (for a box: what is in it).
         final: Whether nothing but decoration follows the payload.
+        boxes: What is in each box where a sentence has several; together they are the payload.
     """
 
     rule: Rule
     payload: str
     final: bool
+    boxes: tuple[str, ...] = ()
 
 
 class _Span(NamedTuple):
@@ -83,11 +85,11 @@ _SPACES = (
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _CONTENT = re.compile(r"[^\s*_$#`~\\()\[\]{}:：.]|\\\{\s{0,4}\\\}")  # the empty set is an answer
 _SENTENCE_END = re.compile(r"\n|[.!?](?=[\s$\\])")
-_IS = re.compile(r"[\s$]{0,8}=[\s$]{0,8}")
+_IS = re.compile(r"[\s$\\,;!]{0,8}=[\s$\\,;!]{0,8}")
 _CORRECTS = re.compile(
-    r"\b(?:not?|wait|actually|correct(?:ed|ion)?|instead|rather|sorry|mistake)\b", re.IGNORECASE
+    r"\b(?:not?|but(?! also)|wait|actually|correct(?:ed|ion)?|instead|rather|sorry|mistake)\b", re.IGNORECASE
 )
-_LONGEST = 4000
+_MAX_BOXES = 60
 _SENTENCE_START = re.compile(r"[.!?:;)*…][ \t*_]")
 _ECHO = re.compile(
     r"""[\s*_`"'(]*+ (?:
@@ -135,11 +137,11 @@ def marked(text: str) -> list[Marked]:
         rule: Rule = "label" if announced and span.rule == "prose" else span.rule
         announced = rule in {"label", "tag"} and not payload and "\n" not in text[span.end : limit]
         if payload and not is_echo(payload):
-            listed = rule == "boxed" and boxed >= 0 and _lists(text[boxed : span.start])
-            others = found.pop().payload if listed else ""
-            both = f"{others}, {payload}" if listed and len(others) < _LONGEST else payload
-            found.append(Marked(rule, both, end >= content_end))
-        boxed = end if rule == "boxed" and payload else boxed
+            boxes = (payload,) if rule == "boxed" else ()
+            if boxes and boxed >= 0 and _lists(text[boxed : span.start]):
+                boxes = (*found.pop().boxes[: _MAX_BOXES - 1], *boxes)
+            found.append(Marked(rule, ", ".join(boxes) or payload, end >= content_end, boxes))
+            boxed = end if boxes else -1
     return found
 
 
@@ -161,7 +163,7 @@ def _lists(between: str) -> bool:
     """
     if len(between) > 200 or _SENTENCE_END.search(between):
         return False
-    return not (_IS.fullmatch(between) or _CORRECTS.search(between))
+    return not (_IS.fullmatch(between.lstrip("}")) or _CORRECTS.search(between))
 
 
 def is_echo(payload: str) -> bool:

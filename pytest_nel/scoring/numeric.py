@@ -78,7 +78,9 @@ def _from_markers(response: str) -> _Reading | None:
     """The last marker that states a number; a sentence that merely contains one comes last."""
     vague: _Reading | None = None
     for mark in reversed(marked(response)):
-        text = readable(mark.payload)
+        values = [parse_quantity(box) for box in mark.boxes]
+        same = None not in values and len(set(values)) == 1
+        text = readable(mark.boxes[-1] if same else mark.payload)
         found = _announced(text, mark)
         if found is None:
             continue
