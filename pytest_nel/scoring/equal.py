@@ -12,6 +12,7 @@ from pytest_nel.scoring.formula import parse
 from pytest_nel.scoring.latex import compare, unassigned
 from pytest_nel.scoring.line import announced, counts, hint_of, is_value, one_answer, shorter
 from pytest_nel.scoring.markers import EXPLICIT, clean, has_content, marked
+from pytest_nel.scoring.number import readable
 from pytest_nel.scoring.tokens import NotFormula
 from pytest_nel.scoring.tree import Tree
 from pytest_nel.scoring.unit import CURRENCIES, canonical_unit, glued_unit
@@ -131,7 +132,7 @@ def _decide(readings: list[str], target: str) -> tuple[bool | None, str]:
         claim = _claim(reading)
         if claim is None:
             continue
-        sides = claim.sides if _DECIMAL.fullmatch(gold.text) else claim.sides[:1]
+        sides = claim.sides if _DECIMAL.fullmatch(readable(gold.text).strip()) else claim.sides[:1]
         units = {side.unit for side in claim.sides if side.unit}
         if gold.unit and units and units != {gold.unit}:
             continue
@@ -151,7 +152,7 @@ def _claim(text: str) -> _Claim | None:
 
     ``x ≈ 7.07`` says the decimal.
     """
-    parts = _APPROXIMATELY.split(text)
+    parts = _APPROXIMATELY.split(clean(text))
     written = [part for part in parts if has_content(part)]
     reads = [read for part in written if (read := _read(_DOTS.sub("", part))) is not None]
     if len(parts) > 2 or not reads or len(reads) < len(written):
@@ -166,6 +167,7 @@ def _claim(text: str) -> _Claim | None:
 
 def _step(text: str) -> str:
     """One unit of the last digit written, as a fraction; "" where the text is no numeral."""
+    text = readable(text).strip()
     numeral = _NUMERAL.fullmatch(text)
     if numeral is None:
         return ""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,11 +38,12 @@ def math500() -> list[str]:
 
 
 def passed(scorer: Scorer, golds: list[str], form: str, added: str) -> list[str]:
-    """The gold answers that still count when something is added to them."""
+    """The gold answers that still count when something is added; zero times something is zero."""
     return [
         gold
         for gold in golds
-        if scorer(ScorerInput(form.format(f"{gold}{added}"), gold)).reward == 1
+        if not re.search(r"(?:^|= )0$", gold)
+        and scorer(ScorerInput(form.format(f"{gold}{added}"), gold)).reward == 1
     ]
 
 
@@ -177,7 +179,7 @@ def test_words_that_take_the_answer_back_are_a_part_of_it(scorer: Scorer, respon
         (r"x=\boxed{5} or x=\boxed{7}", "5", 0.0),
         (r"x=\boxed{5} or x=\boxed{7}", "5, 7", 1.0),
         (r"\boxed{5}, \boxed{7}", "5,7", 1.0),
-        (r"The roots are $\boxed{5}$ and $\boxed{7}$.", r"\{7,5\}", 1.0),
+        (r"The roots are $\boxed{5}$ and $\boxed{7}$.", "7,5", 1.0),
         (r"\boxed{5} (positive) and \boxed{7}", "7", 0.0),
         (r"First \boxed{5}. Then \boxed{7}.", "7", 1.0),
         ("\\boxed{5}\n\\boxed{7}", "7", 1.0),
