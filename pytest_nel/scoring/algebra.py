@@ -30,16 +30,26 @@ _RANGES = (
     *[(1, 5)] * 5, *[(0, 1)] * 3, *[(-4, 4)] * 3, *[(5, 60)] * 2, (-60, -5),
     (100, 2000), (-2000, -100),
 )  # fmt: skip
+_WHOLE = {"n": (6, 7, 9, 12, 20, 31), "k": (2, 3, 4, 5, 7, 10), "m": (3, 5, 6, 8, 11, 17)}
 _ENOUGH_REAL = 3
 _MAX_NAMES = 12
 
 
-def equal(answer: Tree, target: Tree) -> bool | None:
-    """Whether both are the same answer; None when that cannot be said."""
-    try:
-        return _same(form(answer), form(target))
-    except Undecided:
-        return None
+def any_equal(pairs: Sequence[Sequence[Any]]) -> bool | None:
+    """Whether in one of the pairs the answer is the target; None when that cannot be said.
+
+    Args:
+        pairs: Answer, target, and None or an approximation that the answer states: the exact
+            side, the rounded one, and the step it is a multiple of, as a fraction.
+    """
+    undecided = False
+    for answer, target, near in pairs:
+        try:
+            if (near is None or _agree(*near)) and _same(form(answer), form(target)):
+                return True
+        except Undecided:
+            undecided = True
+    return None if undecided else False
 
 
 def evaluates(tree: Tree) -> bool:
@@ -48,6 +58,23 @@ def evaluates(tree: Tree) -> bool:
         return all(_has_value(part) for part in _leaves(form(tree)))
     except Undecided:
         return False
+
+
+def _agree(exact: Tree, rounded: Tree, step: str) -> bool:
+    """Whether one is the other, rounded or cut off at its last digit."""
+    forms = [
+        value_of(side, _same) if side.kind == "equation" else side
+        for side in (form(exact), form(rounded))
+    ]
+    values = [
+        _value(_expression(side.tree), {}) if side is not None and side.kind == "scalar" else None
+        for side in forms
+    ]
+    left, right = values
+    if left is None or right is None:
+        return False
+    off, unit = abs(left - right), _float(Fraction(step))
+    return bool(2 * off <= unit or (off < unit and abs(right) <= abs(left))) or _close(left, right)
 
 
 def _leaves(node: Form) -> list[Tree]:
@@ -154,12 +181,15 @@ def _same_values(a: Expression, b: Expression) -> bool:
     """Whether they agree wherever both are real, or, where they never are, as complex numbers."""
     names = _names(a, b)
     real, rest = 0, []
-    for at in range(len(_RANGES) if names else 1):
-        point = _point(names, at)
+    whole = [_whole_point(names, at) for at in range(len(_WHOLE["n"]))] if _counts(names) else []
+    points = [_point(names, at) for at in range(len(_RANGES) if names else 1)]
+    for point in points + whole:
         left, right = _value(a, point), _value(b, point)
         if left is None or right is None:
             continue
         if not (left.is_real and right.is_real):
+            if point in whole and len(_counts(names)) == len(names) and not _close(left, right):
+                return False  # i^n is no cosine, though it is one for every second n
             rest.append(_close(left, right))
         elif not _close(left, right):
             return False
@@ -175,6 +205,21 @@ def _names(a: Expression, b: Expression) -> list[Any]:
     if len(names) > _MAX_NAMES:
         raise Undecided
     return names
+
+
+def _counts(names: Sequence[Any]) -> list[Any]:
+    """The names that commonly stand for integers: ``(-1)^n`` has a sign for these only."""
+    return [name for name in names if str(name) in _WHOLE]
+
+
+def _whole_point(names: Sequence[Any], at: int) -> dict[Any, Any]:
+    """As :func:`_point`, of positive numbers, with integers for n, k and m."""
+    import sympy  # noqa: PLC0415  # optional and slow to import
+
+    return {
+        **_point(names, at % 5),
+        **{name: sympy.Integer(_WHOLE[str(name)][at]) for name in _counts(names)},
+    }
 
 
 def _point(names: Sequence[Any], at: int) -> dict[Any, Any]:

@@ -2,6 +2,7 @@ r"""``math_equal``: the answer is mathematics, equal in whatever form it is writ
 
 import itertools
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from pytest_nel.core.errors import ScorerError
@@ -9,8 +10,9 @@ from pytest_nel.core.types import ScorerInput, VerifyResult
 from pytest_nel.scoring.bounded import OutOfBounds, TaskFailed, ask, require
 from pytest_nel.scoring.formula import parse
 from pytest_nel.scoring.latex import compare, unassigned
-from pytest_nel.scoring.line import announced, counts, hint_of, is_value, shorter
+from pytest_nel.scoring.line import announced, counts, hint_of, is_value, one_answer, shorter
 from pytest_nel.scoring.markers import EXPLICIT, clean, has_content, marked
+from pytest_nel.scoring.number import readable
 from pytest_nel.scoring.tokens import NotFormula
 from pytest_nel.scoring.tree import Tree
 from pytest_nel.scoring.unit import CURRENCIES, canonical_unit, glued_unit
@@ -18,6 +20,9 @@ from pytest_nel.scoring.verdict import judged, unparsed
 
 _METHOD = "math_equal"
 _APPROXIMATELY = re.compile(r"\\(?:approx|simeq)(?![a-zA-Z])|≈")
+_DOTS = re.compile(r"(?:\\[lc]?dots(?![a-zA-Z])|\.{3}|…)\s{0,4}$")
+_DECIMAL = re.compile(r"[-−]?\d{0,20}\.\d{1,100}")
+_NUMERAL = re.compile(r"[-−]?\d{0,20}(?:,\d{3}){0,6}(?:\.(?P<places>\d{1,100})|(?<=\d))")
 _LONGEST = 4000
 _UNIT_TEXT = re.compile(
     r"(?:\\[,;:! ]|[~\s]){0,8}\\(?:text(?:rm|normal)?|mbox|mathrm|rm|hbox)\s?"
@@ -33,6 +38,18 @@ _INLINE = re.compile(r"\$([^$]{1,1000})\$|\\\(([^\\]{0,2}.{0,1000}?)\\\)")
 class _Read(NamedTuple):
     tree: Tree
     unit: str
+    text: str
+
+
+class _Claim(NamedTuple):
+    """An answer, or both sides of an approximation.
+
+    ``rounded`` is the exact side's tree and the one that was rounded, to multiples of ``step``.
+    """
+
+    sides: tuple[_Read, ...]
+    rounded: tuple[Tree, Tree]
+    step: str
 
 
 def math_equal(sample: ScorerInput) -> VerifyResult:
@@ -62,7 +79,7 @@ def math_equal(sample: ScorerInput) -> VerifyResult:
 def _judge(line: str, target: str, rule: str) -> VerifyResult:
     answer = unassigned(clean(line))[1]
     plain = compare(line, target)
-    readings = [line, *shorter(line)]
+    readings = [line, *shorter(line, rule)]
     if any(compare(reading, target).equal for reading in readings):
         return judged(_METHOD, answer, correct=True, rule=rule)
     if plain.left is not None and plain.right is not None:  # two numbers
@@ -77,9 +94,9 @@ def _judge(line: str, target: str, rule: str) -> VerifyResult:
 
 def _target(target: object) -> str:
     text = str(target)
-    boxes = [mark.payload for mark in marked(text) if mark.rule == "boxed"]
+    boxes = [one_answer(mark) for mark in marked(text) if mark.rule == "boxed"]
     text = boxes[-1] if boxes else text
-    if not has_content(text):
+    if not has_content(text):  # blank, or delimiters only
         msg = f"{_METHOD}: wants a target, got {target!r}: check target_field"
         raise ScorerError(msg)
     return text
@@ -93,7 +110,7 @@ def _final(response: str) -> tuple[str, str]:
         return _in_last_line(*announced(response))
     later = [m for m in marks[boxes[-1] + 1 :] if m.rule in EXPLICIT and is_value(m.payload)]
     mark = later[-1] if later else marks[boxes[-1]]
-    return mark.payload, mark.rule
+    return one_answer(mark), mark.rule
 
 
 def _in_last_line(line: str, rule: str) -> tuple[str, str]:
@@ -106,28 +123,64 @@ def _in_last_line(line: str, rule: str) -> tuple[str, str]:
 
 
 def _decide(readings: list[str], target: str) -> tuple[bool | None, str]:
-    """Whether a reading equals the target; None, with the reason, when that is undecided."""
-    golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
-    answers = [read for text in _versions(readings) if (read := _read(text)) is not None]
-    reason = ""
-    for answer, gold in itertools.product(answers, golds):
-        if answer.unit and gold.unit and answer.unit != gold.unit:
+    """Whether a reading equals the target; None, with the reason, when that is undecided.
+
+    All of it is one task, so that the limit on processor time is that of the answer.
+    """
+    pairs = []
+    for reading, gold in itertools.product(dict.fromkeys(readings), _golds(target)):
+        claim = _claim(reading)
+        if claim is None:
             continue
-        try:
-            equal = ask("algebra:equal", answer.tree, gold.tree)
-        except (OutOfBounds, TaskFailed) as error:  # sympy's, on this answer
-            reason = str(error)
-        else:
-            if equal:
-                return True, ""
-            reason = "too large, or of no value" if equal is None else reason
-    return (None, reason) if reason else (False, "")  # also where one side is words
+        sides = claim.sides if _DECIMAL.fullmatch(readable(gold.text).strip()) else claim.sides[:1]
+        units = {side.unit for side in claim.sides if side.unit}
+        if gold.unit and units and units != {gold.unit}:
+            continue
+        near = [*claim.rounded, claim.step] if len(claim.sides) > 1 else None
+        pairs += [[side.tree, gold.tree, near] for side in sides]
+    if not pairs:
+        return False, ""  # one side is words
+    try:
+        equal = ask("algebra:any_equal", pairs)
+    except (OutOfBounds, TaskFailed) as error:  # sympy's, on this answer
+        return None, str(error)
+    return equal, "too large, or of no value" if equal is None else ""
 
 
-def _versions(texts: list[str]) -> list[str]:
-    """Each text; of ``a ≈ b`` both sides instead."""
-    parts = [part for text in texts for part in _APPROXIMATELY.split(text)]
-    return list(dict.fromkeys(part for part in parts if has_content(part)))
+def _claim(text: str) -> _Claim | None:
+    """What the text says; ``a ≈ b ≈ c`` would be a guess more, and words after ``≈`` say nothing.
+
+    ``x ≈ 7.07`` says the decimal.
+    """
+    parts = _APPROXIMATELY.split(clean(text))
+    written = [part for part in parts if has_content(part)]
+    reads = [read for part in written if (read := _read(_DOTS.sub("", part))) is not None]
+    if len(parts) > 2 or not reads or len(reads) < len(written):
+        return None
+    if reads[0].tree[0] == "name":
+        reads = reads[-1:]
+    first, last = reads[0], reads[-1]
+    if step := _step(last.text):
+        return _Claim(tuple(reads), (first.tree, last.tree), step)
+    return _Claim(tuple(reads), (last.tree, first.tree), _step(first.text) or "0")
+
+
+def _step(text: str) -> str:
+    """One unit of the last digit written, as a fraction; "" where the text is no numeral."""
+    text = readable(text).strip()
+    numeral = _NUMERAL.fullmatch(text)
+    if numeral is None:
+        return ""
+    if numeral["places"]:
+        return f"1/{10 ** len(numeral['places'])}"
+    digits = text.replace(",", "")
+    return str(10 ** (len(digits) - len(digits.rstrip("0"))) if digits.strip("0-−") else 1)
+
+
+def _golds(target: str) -> list[_Read]:
+    """The target; of ``a ≈ b`` both sides."""
+    parts = [part for part in _APPROXIMATELY.split(target) if has_content(part)]
+    return [gold for part in parts if (gold := _read(part)) is not None]
 
 
 def _check(target: str) -> None:
@@ -136,14 +189,17 @@ def _check(target: str) -> None:
     Raises:
         ScorerError: It was.
     """
-    golds = [gold for text in _versions([target]) if (gold := _read(text)) is not None]
-    try:
-        fine = all(ask("algebra:evaluates", gold.tree) for gold in golds)
-    except (OutOfBounds, TaskFailed):
-        fine = False
-    if not fine:
+    if not _evaluates(target):
         msg = f"{_METHOD}: the target {target[:80]!r} cannot be evaluated"
         raise ScorerError(msg)
+
+
+@lru_cache(maxsize=256)
+def _evaluates(target: str) -> bool:
+    try:
+        return all(ask("algebra:evaluates", gold.tree) for gold in _golds(target))
+    except (OutOfBounds, TaskFailed):
+        return False
 
 
 def _read(text: str) -> _Read | None:
@@ -153,8 +209,9 @@ def _read(text: str) -> _Read | None:
     if not _ANGLE.search(body):
         body, unit = _without_unit(body)
     name, value = unassigned(body)
+    text = clean(value) if "(" in name else body  # f(x) = … is no product
     try:
-        return _Read(parse(clean(value) if "(" in name else body), unit)  # f(x) = … is no product
+        return _Read(parse(text), unit, text)
     except NotFormula:
         return None
 

@@ -48,6 +48,15 @@ def parse(text: str) -> Tree:
     return tree
 
 
+def is_formula(text: str) -> bool:
+    """Whether the whole text reads as one answer."""
+    try:
+        parse(text)
+    except NotFormula:
+        return False
+    return True
+
+
 class _Reader:
     """A recursive descent over the tokens; each method reads one level of binding."""
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from pytest_nel.scoring.formula import is_formula
 from pytest_nel.scoring.markers import clean
 from pytest_nel.scoring.number import Quantity, parse_quantity
 from pytest_nel.scoring.text import normal_text
@@ -24,6 +25,9 @@ _ASSIGNED = re.compile(
 )
 _LETTER = re.compile(r"[A-Za-z]")
 _PROSE = re.compile(r"(?=.*[^\W\d_]{2})[^\d\\^_=+<>/|{}*√π∞]*", re.DOTALL)
+_MEANS = re.compile(r"[-−–!'’()\[\],;:&%~#@]|(?<![A-Za-z])[aA](?![A-Za-z])")
+_PRIMED = re.compile(r"(?<![A-Za-z])[A-Z]{1,3}['’′]")
+_SHORT_WORD = re.compile(r"\b(?:yes|no|not|odd|all|any)\b", re.IGNORECASE)
 _SPELLINGS = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -37,7 +41,7 @@ _SPELLINGS = tuple(
             r" \1 ",
         ),
         (r"\\[,;:! ]|~|\\q?quad(?![a-zA-Z])", " "),
-        (r"\^\s{0,2}(?:\\circ(?![a-zA-Z])|\{\s{0,2}\\circ\s{0,2}\})|°", ""),
+        (r"\^\s{0,2}(?:\\circ(?![a-zA-Z])|\{\s{0,2}\\circ\s{0,2}\})", "°"),
         (r"\\[$%#]|\$", lambda m: m[0][1:] if m[0] in {"\\%", "\\#"} else ""),
         (r"\\lbrace|\\\{", r"\\{"),
         (r"\\rbrace|\\\}", r"\\}"),
@@ -58,19 +62,24 @@ _SPELLINGS = tuple(
         (r"\\sqrt\s{0,4}([A-Za-z0-9])", r"\\sqrt{\1}"),
         (r"\\frac\s{0,4}([A-Za-z0-9])", r"\\frac{\1}"),
         (r"(\\frac\{[^{}]{1,200}\})\s{0,4}([A-Za-z0-9])", r"\1{\2}"),
-        (r"\\frac\{\s{0,4}-([^{}+-]{1,200})\}", r"-\\frac{\1}"),
+        # A leading sign only: behind anything else the product would become a difference.
+        (r"((?:^|[(\[{,;=<>≤≥])\s{0,4})\\frac\{\s{0,4}-([^{}+-]{1,200})\}", r"\1-\\frac{\2}"),
         (
             (
-                r"(?<![\w.}])(\d{0,20}\\(?:pi(?![a-z])|sqrt\{[^{}]{1,40}\})|\d{1,20}|[A-Za-z])"
-                r"\s?/\s?(\d{1,20}|[A-Za-z])(?![\w.])"
+                r"(?<![\w.}^_])(\d{0,20}\\(?:pi(?![a-z])|sqrt\{[^{}]{1,40}\})|\d{1,20}|[A-Za-z])"
+                r"\s?/\s?(\d{1,20}|[A-Za-z])(?![\w.^!])"
             ),
             r"\\frac{\1}{\2}",
         ),
         (r"([_^])\{(-?\w)\}", r"\1\2"),
         (r"\\([A-Za-z]+)", r" \1"),
-        (r"\s+", ""),
+        (r"(?<![A-Za-z0-9])\s++|\s++(?![A-Za-z0-9])", ""),
+        (r"(?<=\d)\s++(?=[A-Za-z])", ""),
+        # "x y" is xy, but "1 2" is not 12 and "\\pi r" not a name of three letters.
+        (r"(?<![A-Za-z])([A-Za-z])\s++(?=[A-Za-z](?![A-Za-z]))", r"\1"),
     )
 )
+_ANGLE = re.compile(r"(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _IN_BRACKETS = re.compile(r"\(\s{0,4}([^()]{1,100})\)")
 _TOKEN = re.compile(r"\\.|.", re.DOTALL)
 _OPENING, _CLOSING = {"(", "[", "{", "\\{"}, {")", "]", "}", "\\}"}
@@ -112,6 +121,8 @@ def spelling(text: str) -> str:
     """The formula in one spelling, without white space."""
     for pattern, replacement in _SPELLINGS:
         text = pattern.sub(replacement, text)
+    if not _ANGLE.search(text):  # a unit, save where it is the measure of an argument
+        text = text.replace("°", "")
     return text.rstrip(".,;")
 
 
@@ -127,10 +138,17 @@ def _form(text: str, depth: int = 0) -> Hashable:
     if depth > _DEPTH:
         return "formula", spelling(text)
     words = _words(text)
-    if _PROSE.fullmatch(words) or _LETTER.fullmatch(words):
+    if _is_prose(words) or _LETTER.fullmatch(words):
         return "text", normal_text(words)
     several = _several(text, depth)
     return ("formula", spelling(text)) if several is None else several
+
+
+def _is_prose(words: str) -> bool:
+    """Words, whose case, articles and punctuation do not count; ``AB - CD`` is no such thing."""
+    if not _PROSE.fullmatch(words) or _PRIMED.search(words):
+        return False
+    return _SHORT_WORD.search(words) is not None or not _MEANS.search(words) or not is_formula(words)
 
 
 def _several(text: str, depth: int) -> Hashable | None:
@@ -191,4 +209,4 @@ def _split(text: str) -> list[str]:
 def _words(text: str) -> str:
     r"""The words of ``\text{…}``, parentheses around a single letter taken off."""
     plain = re.sub(r"\\(?:text(?:bf|it|rm)?|mbox|mathrm)\s{0,4}\{([^{}]{0,200})\}", r"\1", text)
-    return re.sub(r"\s*\(([A-Za-z])\)\s*", r"\1", plain)
+    return re.sub(r"\s{0,4}\(([A-Za-z])\)\s{0,4}", r"\1", plain)

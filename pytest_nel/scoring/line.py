@@ -4,6 +4,7 @@ import re
 
 from pytest_nel.core.errors import ConfigError, ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
+from pytest_nel.scoring.formula import is_formula
 from pytest_nel.scoring.latex import Comparison, compare, unassigned
 from pytest_nel.scoring.markers import (
     EXPLICIT,
@@ -17,6 +18,7 @@ from pytest_nel.scoring.markers import (
 )
 from pytest_nel.scoring.number import parse_quantity
 from pytest_nel.scoring.numeric import percent_hint
+from pytest_nel.scoring.prose import beginnings, without_prose
 from pytest_nel.scoring.verdict import judged, unparsed
 
 _METHOD = "answer_line"
@@ -25,9 +27,9 @@ _PRELUDE = re.compile(
     r"(?:we|i) (?:need|have to|will|can|must|know|start)|i'?ll|step \d)\b",
     re.IGNORECASE,
 )
-_MATH = re.compile(r"\s*(?:\$[^$]+\$|\\\(.+\\\)|\\\[.+\\\])\s*\.?\s*")
-_SENTENCE = re.compile(r"(.*?[^\s.])[.!?](?=\s)", re.DOTALL)
-_QUANTITY_END = re.compile(r"\s*[(,;–—]|\s+(?:because|since|as|which|so|for|per|in|each|and)\b")
+_MATH = re.compile(r"(?:\$[^$]+\$|\\\(.+\\\)|\\\[.+\\\])\.?")
+#: Longer payloads are no values, and nothing is cut out of them.
+_LONGEST = 4000
 
 
 def answer_line(sample: ScorerInput, *, pattern: str | None = None) -> VerifyResult:
@@ -67,7 +69,7 @@ def answer_line(sample: ScorerInput, *, pattern: str | None = None) -> VerifyRes
 def _judge(line: str, answer: str, target: str, rule: str) -> VerifyResult:
     best = compare(line, target)
     if not best.equal:
-        for reading in shorter(line):
+        for reading in shorter(line, rule):
             if compare(reading, target).equal:
                 return judged(_METHOD, unassigned(clean(reading))[1], correct=True, rule=rule)
     return judged(_METHOD, answer, correct=best.equal, rule=rule, hint=hint_of(best))
@@ -83,20 +85,15 @@ def hint_of(comparison: Comparison) -> str | None:
     return percent_hint(answer, target)
 
 
-def shorter(line: str) -> list[str]:
-    """The line's first sentence, and the quantity it begins with: "18 dollars. She …"."""
+def shorter(line: str, rule: str) -> list[str]:
+    """The line without the words that explain it: "18 dollars. She earns it daily" is 18 dollars.
+
+    What is in a box is all answer, and so is what reads as a formula: nothing is cut off them.
+    """
     text = clean(line)
-    readings = []
-    if sentence := _SENTENCE.match(text):
-        readings.append(sentence[1])
-    head = readings[0] if readings else text
-    if end := _QUANTITY_END.search(head):
-        start = head[: end.start()]
-        if parse_quantity(clean(start)) is not None and not re.match(
-            r"\s*[,;]\s*[-\d]|\s*\(?\d", head[end.start() :]
-        ):
-            readings.append(start)
-    return readings
+    if rule == "boxed" or len(text) > _LONGEST or is_formula(text):
+        return []
+    return without_prose(text)
 
 
 def announced(response: str) -> tuple[str, str]:
@@ -105,16 +102,26 @@ def announced(response: str) -> tuple[str, str]:
     explicit = any(mark.rule in EXPLICIT for mark in marks)
     for mark in reversed(marks):
         if mark.rule in EXPLICIT or not explicit or is_value(mark.payload):
-            return mark.payload, mark.rule
+            return one_answer(mark), mark.rule
     line = last_line(response)
     return ("" if is_echo(line) or announces_nothing(line) else line), "last_line"
 
 
+def one_answer(mark: Marked) -> str:
+    """The payload; of one answer that was boxed in several forms the last."""
+    *others, last = mark.boxes or (mark.payload,)
+    if len(mark.payload) <= _LONGEST and all(compare(other, last).equal for other in others):
+        return last
+    return mark.payload
+
+
 def is_value(payload: str) -> bool:
     """Whether a sentence's payload is a number (with a unit) or one piece of mathematics."""
-    if _MATH.fullmatch(payload):
+    if len(payload) > _LONGEST:
+        return False
+    if _MATH.fullmatch(payload.strip()):
         return True
-    readings = [payload, *shorter(payload)]
+    readings = [payload, *beginnings(clean(payload))]
     return any(parse_quantity(clean(reading)) is not None for reading in readings)
 
 

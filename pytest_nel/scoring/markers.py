@@ -22,11 +22,13 @@ class Marked(NamedTuple):
         rule: Which kind of marker it was.
         payload: The first line with content after the marker (for a box: what is in it).
         final: Whether nothing but decoration follows the payload.
+        boxes: What is in each box where a sentence has several; together they are the payload.
     """
 
     rule: Rule
     payload: str
     final: bool
+    boxes: tuple[str, ...] = ()
 
 
 class _Span(NamedTuple):
@@ -81,7 +83,13 @@ _SPACES = (
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_CONTENT = re.compile(r"[^\s*_$#`~\\()\[\]{}:：.]")
+_CONTENT = re.compile(r"[^\s*_$#`~\\()\[\]{}:：.]|\\\{\s{0,4}\\\}")  # the empty set is an answer
+_SENTENCE_END = re.compile(r"\n|[.!?](?=[\s$\\])")
+_IS = re.compile(r"[\s$\\,;!]{0,8}=[\s$\\,;!]{0,8}")
+_CORRECTS = re.compile(
+    r"\b(?:not?|but(?! also)|wait|actually|correct(?:ed|ion)?|instead|rather|sorry|mistake)\b", re.IGNORECASE
+)
+_MAX_BOXES = 60
 _SENTENCE_START = re.compile(r"[.!?:;)*…][ \t*_]")
 _ECHO = re.compile(
     r"""[\s*_`"'(]*+ (?:
@@ -118,9 +126,10 @@ def marked(text: str) -> list[Marked]:
     Payloads that are blank or echo the instruction (``Answer: $LETTER``) are left out. Whether
     a payload *is* an answer is for the scorer to say.
     """
-    spans = list(_spans(text))
+    spans = _outer(list(_spans(text)))
     content_end = _content_end(text)
     found: list[Marked] = []
+    boxed = -1  # where the last box ended
     announced = False  # "Answer: The answer is 5": the sentence inherits the label's weight
     for position, span in enumerate(spans):
         limit = spans[position + 1].start if position + 1 < len(spans) else len(text)
@@ -128,8 +137,33 @@ def marked(text: str) -> list[Marked]:
         rule: Rule = "label" if announced and span.rule == "prose" else span.rule
         announced = rule in {"label", "tag"} and not payload and "\n" not in text[span.end : limit]
         if payload and not is_echo(payload):
-            found.append(Marked(rule, payload, end >= content_end))
+            boxes = (payload,) if rule == "boxed" else ()
+            if boxes and boxed >= 0 and _lists(text[boxed : span.start]):
+                boxes = (*found.pop().boxes[: _MAX_BOXES - 1], *boxes)
+            found.append(Marked(rule, ", ".join(boxes) or payload, end >= content_end, boxes))
+            boxed = end if boxes else -1
     return found
+
+
+def _outer(spans: list[_Span]) -> list[_Span]:
+    """Without the boxes, and other markers, in a box: ``\boxed{1, \boxed{2}}`` holds two numbers."""
+    kept: list[_Span] = []
+    inside = 0
+    for span in spans:
+        if span.start >= inside:
+            kept.append(span)
+            inside = span.payload[1] if span.payload is not None else inside
+    return kept
+
+
+def _lists(between: str) -> bool:
+    """Whether two boxes are one list: they stand in one sentence, and the second is no correction.
+
+    The last of "x = [5] or x = [7]" alone would be a choice among guesses.
+    """
+    if len(between) > 200 or _SENTENCE_END.search(between):
+        return False
+    return not (_IS.fullmatch(between.lstrip("}")) or _CORRECTS.search(between))
 
 
 def is_echo(payload: str) -> bool:
@@ -189,7 +223,8 @@ def _spans(text: str) -> Iterator[_Span]:
 
 def _in_sentence(text: str, match: re.Match[str]) -> bool:
     """Whether a label stands deep in a sentence: "we may check our answer: …" announces less."""
-    start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - 200)
+    far = max(0, match.start() - 200)
+    start = max(text.rfind("\n", far, match.start()) + 1, far)
     before = _SENTENCE_START.split(text[start : match.start()])[-1]
     return len(before.split()) > 3 and "final" not in match[0].lower()
 

@@ -63,6 +63,8 @@ _LATEX = (
 _PART = r"(?:\{[ ]{0,4}([-+]?[\d.,]{1,60})[ ]{0,4}\}|(\d))"
 _FRAC = re.compile(rf"\\[dtc]?frac[ ]{{0,4}}{_PART}[ ]{{0,4}}{_PART}")
 
+_FACTOR = re.compile(r"([.,_/':eE]?)[+-]?\d")
+
 _CHUNK = re.compile(
     r"""
     (?<![A-Za-z0-9)]) (?<![A-Za-z0-9]_) (?<!\^)
@@ -87,7 +89,7 @@ _TEN = re.compile(r"\^[ ]?\{?(?P<pow>[+-]?\d++)\}?")
 _SUPERSCRIPT = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 _PERCENT = re.compile(r"[ \u202f*_]{0,3}(?:%|per[ ]?cent\b|percentage[ ]points?\b)", re.IGNORECASE)
 _SCALE = re.compile(
-    rf"[ \u202f]?(?:({'|'.join(k for k in SCALES if k.isascii())})\b|([万萬億亿만억]))",
+    rf"[ \u202f]{{0,3}}(?:({'|'.join(k for k in SCALES if k.isascii())})\b|([万萬億亿만억]))",
     re.IGNORECASE,
 )
 _GROUPED = re.compile(
@@ -249,4 +251,6 @@ def _plain_fraction(match: re.Match[str]) -> str:
     above, below = match[1] or match[2], match[3] or match[4]
     before = match.string[match.start() - 1 : match.start()] if match.start() else ""
     space = " " if before.isdigit() else ""
-    return f"{space}{above}/{below}"
+    # What follows is a factor or another numeral, no more digits of the denominator.
+    behind = _FACTOR.match(match.string, match.end())
+    return f"{space}{above}/{below}{(behind and ('×' if not behind[1] else ' ')) or ''}"

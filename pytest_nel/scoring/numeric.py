@@ -78,7 +78,9 @@ def _from_markers(response: str) -> _Reading | None:
     """The last marker that states a number; a sentence that merely contains one comes last."""
     vague: _Reading | None = None
     for mark in reversed(marked(response)):
-        text = readable(mark.payload)
+        values = [parse_quantity(box) for box in mark.boxes]
+        same = None not in values and len(set(values)) == 1
+        text = readable(mark.boxes[-1] if same else mark.payload)
         found = _announced(text, mark)
         if found is None:
             continue
@@ -122,10 +124,10 @@ def _stated(text: str, numbers: list[Found]) -> Found | None:
 
 def _after_equals(text: str, numbers: list[Found]) -> Found | None:
     sign = text.rfind("=")
-    for found in numbers:
-        if sign >= 0 and found.start > sign and _LEAD.fullmatch(text[sign + 1 : found.start]):
-            return None if _CONTINUES.match(text[found.end :]) else found
-    return None
+    found = next((found for found in numbers if found.start > sign), None)
+    if sign < 0 or found is None or not _LEAD.fullmatch(text[sign + 1 : found.start]):
+        return None
+    return None if _CONTINUES.match(text[found.end :]) else found
 
 
 def _last_number(response: str) -> _Reading | None:

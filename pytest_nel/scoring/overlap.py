@@ -18,14 +18,16 @@ from pytest_nel.scoring.unit import CURRENCIES
 from pytest_nel.scoring.verdict import unparsed
 
 _METHOD = "f1"
+_LONGEST = 4000
 _MAX_SPANS = 100
 _MAX_WORDS = 2000
 _VALUE_UNITS = frozenset({"", "%", *CURRENCIES.values()})
 _ARTICLES = frozenset({"a", "an", "the"})
 # A hyphen parts words, save where it is a sign: "12-yard", but "-5".
 _WORD = re.compile(r"(?<![\w)])-(?=[$€£]?\.?\d)\S+|[^\s-]+")
-_EDGES = re.compile(r"^[^\w.$€£-]+|[^\w%]+$")
-_SEPARATOR = re.compile(r"\s*[;\n|]\s*|,\s+(?:and\s+|or\s+)?|,(?!\d)|\s+(?:and|or|&)\s+")
+_START = re.compile(r"[\w.$€£-]")
+_END = re.compile(r"[\w%]")
+_SEPARATOR = re.compile(r"[;\n|]|,(?!\d)|(?<=\s)(?:and|or|&)(?=\s)")
 
 
 class _Score(NamedTuple):
@@ -54,7 +56,9 @@ def f1(sample: ScorerInput) -> VerifyResult:
         return unparsed(_METHOD, "empty response")
     part, rule = answer_part(sample.response)
     if not part:
-        return unparsed(_METHOD, "no marker, and no short last line")
+        return unparsed(_METHOD, "no answer after the marker, or no short last line")
+    if len(part) > _LONGEST:
+        return unparsed(_METHOD, f"longer than an answer is: {len(part)} characters", rule=rule)
     best = max(
         overlap(spans, reference)
         for reference in references
@@ -106,11 +110,21 @@ def _words(span: str) -> frozenset[str]:
 
 
 def _normal(word: str) -> str:
-    bare = _EDGES.sub("", word)
+    bare = _bare(word)
     quantity = parse_quantity(bare) if any(char.isdigit() for char in bare) else None
     if quantity is not None and quantity.unit in _VALUE_UNITS:
         return canonical(quantity.value)
     return "".join(char for char in bare if char.isalnum())
+
+
+def _bare(word: str) -> str:
+    """Without the punctuation around it; signs, currencies and percent signs stay."""
+    start, end = 0, len(word)
+    while start < end and not _START.match(word, start):
+        start += 1
+    while end > start and not _END.match(word, end - 1):
+        end -= 1
+    return word[start:end]
 
 
 def _is_number(word: str) -> bool:

@@ -1,9 +1,10 @@
 """``json_schema``: the response holds JSON that is valid by the benchmark's schema."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from pytest_nel.core.errors import ConfigError, ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
@@ -44,8 +45,13 @@ def json_schema(sample: ScorerInput) -> VerifyResult:
     if too_deep(value, _MAX_LEVELS):
         errors = [f"$: nested more than {_MAX_LEVELS} levels deep"]
         return _with_errors(judged(_METHOD, "", correct=False, rule="json"), errors)
-    errors = _validated(value, schema)
     text = json.dumps(value, ensure_ascii=False)
+    try:
+        errors = _validated(value, schema)
+    except (OutOfBounds, TaskFailed) as error:
+        reason = f"whether it is valid could not be decided: {error}"
+        result = judged(_METHOD, text, correct=False, rule="undecided", hint=reason)
+        return _with_errors(result, [f"$: {reason}"])
     return _with_errors(judged(_METHOD, text, correct=not errors, rule="json"), errors)
 
 
@@ -76,11 +82,22 @@ def problem(text: str) -> str:
     return ""
 
 
-def errors_of(value: Any, text: str) -> list[str]:
+def errors_of(value: Any, text: str) -> list[str] | str:
     """Path and message of each error, in the order of the paths; a task for a worker.
 
-    Patterns of the schema may backtrack, which is why it is one.
+    Patterns of the schema may backtrack, which is why it is one. A text says instead why the
+    schema cannot be used.
     """
+    from jsonschema import SchemaError  # noqa: PLC0415  # an extra
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415  # comes with it
+
+    try:
+        return _errors(value, text)
+    except (SchemaError, Unresolvable, re.error) as error:
+        return f"{type(error).__name__}: {error}"[:_MAX_MESSAGE]
+
+
+def _errors(value: Any, text: str) -> list[str]:
     found = _validator(text).iter_errors(value)
     ordered = sorted(found, key=lambda error: [str(part) for part in error.absolute_path])
     lines = [_line(error) for error in ordered]
@@ -124,13 +141,39 @@ def _message(error: Any) -> str:
     return str(error.message)
 
 
-def _validated(value: Any, schema: Any) -> list[str]:
+def _validated(value: Any, schema: Any, ask: Callable[..., Any] = ask) -> list[str]:
+    """The errors.
+
+    Raises:
+        OutOfBounds: The value, though not the schema, was too much for a worker.
+        TaskFailed: The validator broke on the value, though not on every one.
+        ScorerError: The schema cannot be used.
+    """
+    text = json.dumps(schema)
     try:
-        found: list[str] = ask("schema:errors_of", value, json.dumps(schema))
-    except (OutOfBounds, TaskFailed) as error:
-        msg = f"{_METHOD}: the schema cannot be used on this response: {error}"
-        raise ScorerError(msg) from error
-    return found
+        found = ask("schema:errors_of", value, text)
+    except (OutOfBounds, TaskFailed):
+        _check_usable(text, ask)
+        raise
+    if isinstance(found, str):
+        _refuse(found)
+    return list(found)
+
+
+def _check_usable(text: str, ask: Callable[..., Any]) -> None:
+    """Make sure that it was the value, not the schema, that ended the validation."""
+    for value in ({}, []):
+        try:
+            found = ask("schema:errors_of", value, text)
+        except (OutOfBounds, TaskFailed) as error:
+            found = str(error)
+        if isinstance(found, str):
+            _refuse(found)
+
+
+def _refuse(reason: str) -> NoReturn:
+    msg = f"{_METHOD}: the schema cannot be used on this response: {reason}"
+    raise ScorerError(msg)
 
 
 def _schema(sample: ScorerInput) -> Any:

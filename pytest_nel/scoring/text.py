@@ -5,7 +5,7 @@ import unicodedata
 
 from pytest_nel.core.errors import ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
-from pytest_nel.scoring.markers import clean, last_line, marked
+from pytest_nel.scoring.markers import announces_nothing, clean, last_line, marked
 from pytest_nel.scoring.verdict import judged, unparsed
 
 #: A response up to this many characters is all answer; of a longer one only the last line is.
@@ -69,7 +69,7 @@ def fuzzy_match(sample: ScorerInput) -> VerifyResult:
         return unparsed("fuzzy_match", "empty response")
     part, rule = answer_part(sample.response)
     if not part:
-        return unparsed("fuzzy_match", "no marker, and no short last line")
+        return unparsed("fuzzy_match", "no answer after the marker, or no short last line")
     normal = normal_text(part)
     correct = any(_occurs(target, normal) for target in targets)
     return judged("fuzzy_match", part, correct=correct, rule=rule)
@@ -95,6 +95,8 @@ def answer_part(response: str) -> tuple[str, str]:
     if marks:
         mark = (explicit or marks)[-1]
         return clean(mark.payload), mark.rule
+    if announces_nothing(last_line(response)):
+        return "", "none"
     whole = clean(response)
     if len(whole) <= SHORT:
         return whole, "whole"

@@ -184,12 +184,17 @@ def _letters(text: str) -> list[Token]:
         return [Token("name", text)]
     if text[:-1] in FUNCTIONS:  # sinx
         return [Token("function", text[:-1]), Token("name", text[-1])]
-    if len(text) <= 3 and text.islower():
+    if len(text) <= 3 and text.islower() and text not in _ENGLISH:
         return [Token("name", letter) for letter in text]
     msg = f"a word: {text[:20]!r}"
     raise NotFormula(msg)
 
 
+# "0 if n is odd" is no product, and hence not 0.
+_ENGLISH = _set(
+    "if is of on no we he the for not are all any but yes odd per out was who its let mod gcd lcm "
+    "max min lim det one two six ten via has had can may she his her our you use see get got"
+)
 _KNOWN_LETTERS = {
     **{name: Token("function", known) for name, known in _FUNCTION_NAMES.items()},
     "sqrt": Token("structure", "root"),

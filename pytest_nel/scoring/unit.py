@@ -18,6 +18,7 @@ SCALES = {
 }
 CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "₩": "won"}
 _LETTERS = frozenset("mgshlL")  # units when they stand apart from the number; "5m" may be a product
+_SHORT = frozenset("amghsl")  # a day, km h, and not "less than x"
 _SAME = {
     "mm": "millimeter", "cm": "centimeter", "m": "meter", "km": "kilometer", "ft": "foot",
     "feet": "foot", "in": "inch", "inches": "inch", "yd": "yard", "mi": "mile",
@@ -39,58 +40,16 @@ _GLUED = re.compile(
 )
 #: Words after a number that belong to its value, so that the number alone is not the answer.
 _MATH = frozenset(
-    [
-        "pi",
-        "tau",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "csc",
-        "log",
-        "ln",
-        "exp",
-        "sqrt",
-        "root",
-        "mod",
-        "infinity",
-        "infty",
-        "inf",
-        "cup",
-        "cap",
-        "and",
-        "or",
-        "to",
-        "by",
-        "not",
-        "plus",
-        "minus",
-        "times",
-        "over",
-        "squared",
-        "cubed",
-        "remainder",
-        "with",
-        "if",
-        "when",
-        "but",
-        "is",
-        "are",
-        "was",
-        "factorial",
-        "choose",
-        "half",
-        "third",
-        "thirds",
-        "quarter",
-        "quarters",
-        "xy",
-        "yz",
-        "xz",
-        "ab",
-        "bc",
-        "ac",
-    ]
+    (
+        "pi tau sin cos tan cot csc sec log ln exp sqrt root mod modulo base infinity infty inf "
+        "cup cap and or nor to by not plus minus times over squared cubed remainder with if when "
+        "unless otherwise else except but is are was factorial choose half halves third thirds "
+        "fourth fourths quarter quarters fifth fifths sixth sixths seventh sevenths eighth "
+        "eighths ninth ninths tenth tenths twelfth twelfths hundredth hundredths thousandth "
+        "thousandths zero one two three four five six seven eight nine ten eleven twelve than "
+        "divided multiplied below choose "
+        "hundred thousand million billion trillion negative xy yz xz ab bc ac"
+    ).split()
 )
 _UNIT = re.compile(r"[^\W\d_]{2,}(?:[ /-][^\W\d_]+){0,4}(?:[ ]?\^?[ ]?\{?([23])\}?|([²³]))?")
 
@@ -117,7 +76,7 @@ def canonical_unit(text: str, *, glued: bool) -> str | None:
     power = match[1] or {"²": "2", "³": "3"}.get(match[2] or "", "")
     stem = text[: match.start(1) if match[1] else match.start(2)] if power else text
     words = re.findall(r"[^\W\d_]+(?:/[^\W\d_]+)?", stem.casefold())
-    if any(word in _MATH for word in words):
+    if any(word in _MATH or (len(word) == 1 and word not in _SHORT) for word in words):
         return None
     if words[0] in {"square", "sq", "cubic"} and len(words) > 1:
         power = "3" if words[0] == "cubic" else "2"

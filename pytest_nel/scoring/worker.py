@@ -15,6 +15,7 @@ from typing import Any
 
 from pytest_nel.scoring.bounded import MEMORY_BYTES
 
+_BOUNDS = '{"bounds": '
 _LOOK_UP_SECONDS = 5.0  # how often an idle worker looks whether its parent is still there
 
 
@@ -25,10 +26,10 @@ def serve() -> None:
     memory = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_AS, (memory, hard))
     for line in _lines():
-        reply = _answer(line)
-        sys.stdout.write(json.dumps(reply) + "\n")
+        reply = _reply(line)
+        sys.stdout.write(reply + "\n")
         sys.stdout.flush()
-        if "bounds" in reply:
+        if reply.startswith(_BOUNDS):
             return  # what is left of a process without memory or stack serves nobody
 
 
@@ -51,6 +52,15 @@ def _lines() -> Iterator[bytes]:
         yield from lines
 
 
+def _reply(line: bytes) -> str:
+    """The reply in JSON; that there was no memory for it, or for the task, is a reply too."""
+    try:
+        return json.dumps(_answer(line))
+    except (MemoryError, RecursionError) as error:
+        name = type(error).__name__
+    return f'{_BOUNDS}"{name}"}}'
+
+
 def _answer(line: bytes) -> dict[str, Any]:
     task, arguments, seconds = json.loads(line)
     try:
@@ -60,8 +70,8 @@ def _answer(line: bytes) -> dict[str, Any]:
     _allow(seconds)
     try:
         return {"result": function(*arguments)}
-    except (MemoryError, RecursionError) as error:
-        return {"bounds": type(error).__name__}
+    except (MemoryError, RecursionError):
+        raise
     except Exception as error:  # noqa: BLE001  # a library's; the parent says what it means
         return {"error": f"{type(error).__name__}: {error}"[:2000]}
 
