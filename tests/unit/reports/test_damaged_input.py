@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ConfigError
-from pytest_nel.records.conclude import CHECKS
+from pytest_nel.records.gated import CHECKS
 from pytest_nel.reports import REGISTRY
 from tests.unit.reports.made import table, text
 
