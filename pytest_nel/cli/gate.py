@@ -66,13 +66,13 @@ def main(options: argparse.Namespace) -> int:
         count = processes_for(runs.weight, len(runs.candidate))
         spread = in_processes(count) if count > 1 else map
         report = evaluate(policy, runs, options.allow_different, spread=spread)
+        sys.stdout.write(_printed(report, options))
         _write(report, options)
     except KeyboardInterrupt:
         sys.stderr.write("nel gate: interrupted, nothing was decided\n")
         return _INTERRUPTED
     except (NelError, OSError) as error:
         return mistake("gate", error)
-    sys.stdout.write(_printed(report, options))
     if getenv("GITHUB_ACTIONS") and options.format == "text":
         sys.stdout.writelines(f"{line}\n" for line in annotations(gate_checks(report)))
     return command_code(report.verdict) if options.strict else Exit.GO

@@ -1,11 +1,15 @@
 """The door of ``nel``: finds the command and hands over the rest of the line."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NoReturn
+
+from pytest_nel.gate.verdict import Exit
 
 # Words of the command, its module. A module has ``add_arguments(parser)`` and ``main(options)``.
 COMMANDS = {
@@ -42,8 +46,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, unknown = _parser().parse_known_args(words[:cut])
     if unknown:
         options.usage_error(f"unrecognized arguments: {' '.join(unknown)}")
+    if "" in words[:cut] and options.module != COMMANDS["eval", "run"]:
+        options.usage_error("one of the words is empty: is a variable of the shell unset?")
     options.rest = words[cut + 1 :]
-    status: int = import_module(options.module).main(options)
+    if sys.stdout is None:  # closed by who calls us: the exit status still says it
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+    try:
+        status: int = import_module(options.module).main(options)
+        sys.stdout.flush()
+    except OSError as error:  # a pipe that nobody reads, a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains again when it ends
+        sys.stderr.write(f"nel: what was to be printed cannot be written: {error}\n")
+        return Exit.USAGE
     return status
 
 

@@ -91,6 +91,13 @@ def shard(text: str) -> tuple[int, int]:
     return int(index), int(count)
 
 
+def _place(text: str) -> str:
+    if not text.strip():
+        msg = "expected a name, got nothing: is a variable of the shell unset?"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
 def _least(text: str) -> tuple[str, float]:
     name, equals, value = text.rpartition("=")
     try:
@@ -157,7 +164,7 @@ OPTIONS = (
     Option("system-prompt", str, "TEXT", "System prompt, instead of the benchmark's own"),
     Option("timeout", _number(float, 0, above=True), "S", "Seconds for one request (default: 600)"),
     Option(
-        "output-dir", str, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"
+        "output-dir", _place, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"
     ),
     Option("shuffle-seed", _seed, "SEED", "Order of the problems, or none (default: 42)"),
     Option("max-unscored", _number(int, 0), "N", "Attempts that may lack a score (default: 0)"),
@@ -184,8 +191,8 @@ OPTIONS = (
         "WHEN",
         "Put the journal on the disk once a second, or with each record (default: second)",
     ),
-    Option("policy", str, "FILE", "Gate policy: a file, or the name of one that comes along"),
-    Option("baseline", str, "DIR", "Run to compare with: its directory, or a bundle"),
+    Option("policy", _place, "FILE", "Gate policy: a file, or the name of one that comes along"),
+    Option("baseline", _place, "DIR", "Run to compare with: its directory, or a bundle"),
     Option(
         "min",
         _least,
@@ -206,7 +213,7 @@ OPTIONS = (
         "WHAT",
         "What too little evidence means: fail (exit 6, the default), or ok (exit 0)",
     ),
-    Option("markdown", str, "FILE", "Write scores and checks as Markdown, for a pull request"),
+    Option("markdown", _place, "FILE", "Write scores and checks as Markdown, for a pull request"),
     Option("show", _one_of(*SHOWS), "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
 )
 FLAGS = (

@@ -88,4 +88,6 @@ def _contradiction(bundle: Mapping[str, Any]) -> str | None:
         one, other = bundle.get(fewer), bundle.get(more)
         if one is not None and other is not None and one > other:
             return f"{fewer} is {one:,} and {more} {other:,}"
+    if "n_planned" in bundle and not bundle.get("fingerprint"):  # one of ours always has it
+        return "its fingerprint is missing"
     return None

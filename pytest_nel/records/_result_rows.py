@@ -24,11 +24,13 @@ class ResultRows:
         rows: By (problem, repeat); of several for one attempt the last.
         asked: Digests of what was asked, where that was wanted; good in this process only.
         unreadable: Lines that are no row.
+        again: Lines about an attempt that another line is about, too.
     """
 
     rows: dict[tuple[int, int], Row] = field(default_factory=dict)
     asked: dict[tuple[int, int], int] = field(default_factory=dict)
     unreadable: int = 0
+    again: int = 0
 
 
 def read_rows(path: Path, *, asked: bool = False) -> ResultRows:
@@ -45,6 +47,7 @@ def read_rows(path: Path, *, asked: bool = False) -> ResultRows:
             found.unreadable += 1
             continue
         key = (row.problem, row.repeat)
+        found.again += key in rows
         rows[key] = row
         if asked and isinstance(raw, dict):
             found.asked[key] = hash((str(raw.get("prompt")), str(raw.get("expected_answer"))))

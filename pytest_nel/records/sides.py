@@ -1,6 +1,8 @@
 """Runs as a gate and a comparison read them: ours, and those of the reference system."""
 
 import filecmp
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,10 +16,11 @@ from pytest_nel.gate.evaluate import Runs
 from pytest_nel.gate.evidence import Side
 from pytest_nel.records._result_rows import ResultRows, keyed_rows, read_rows
 from pytest_nel.records.bundle_file import read_bundle, refuse_stale
-from pytest_nel.records.found import MERGE, MERGED, runs_below
+from pytest_nel.records.found import MERGE, MERGED, is_run, runs_below
 
 RESULTS = "results.jsonl"
 _EXPECTED = 400
+_ROUNDED = 2e-6  # a bundle has six decimals
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ def stored_run(path: Path) -> StoredRun:
 
 def _nothing(directory: Path) -> str:
     said = f"{directory} holds no results: there is no eval-*.json in it or one level down"
+    if is_run(directory):
+        return f"{said}; its records are there: nel eval report --rebuild {directory} makes them"
     runs = [run.name for run in runs_below(directory)]
     return f"{said}; it holds runs, name one: {', '.join(runs[:5])}" if runs else said
 
@@ -218,6 +223,8 @@ def _trouble(path: Path, bundle: Mapping[str, Any], found: ResultRows) -> str | 
     """Why the rows cannot be all that was recorded, and nothing else."""
     if found.unreadable:
         return f"{path}: {found.unreadable:,} lines cannot be read"
+    if found.again and "n_planned" in bundle:  # the reference system writes some twice
+        return f"{path}: {found.again:,} lines are about attempts that have one already"
     counted, there = bundle.get("n_results"), len(found.rows)
     if counted is not None and counted != there:
         return f"{path} has {there:,} rows, the bundle counts {counted:,}"
@@ -225,7 +232,36 @@ def _trouble(path: Path, bundle: Mapping[str, Any], found: ResultRows) -> str | 
     beyond = sum(repeat >= repeats for _, repeat in found.rows)
     if beyond:
         return f"{path} has {beyond:,} rows of repeats beyond the {repeats:,} of the bundle"
+    return _other_numbers(path, bundle, found)
+
+
+_COUNTS = {word: f"n_{word}" for word in ("correct", "wrong", "unparsed", "unscored")}
+
+
+def _other_numbers(path: Path, bundle: Mapping[str, Any], found: ResultRows) -> str | None:
+    """What rows and bundle do not agree in; only ours counts outcomes."""
+    counts = Counter(row.outcome for row in found.rows.values())
+    for word, key in _COUNTS.items():
+        if key in bundle and bundle[key] != counts[word]:
+            return f"{path} has {counts[word]:,} {word} rows, the bundle counts {bundle[key]:,}"
+    scores = (bundle.get("benchmark") or {}).get("scores") or {}
+    said = (scores.get("mean_reward") or {}).get("value")
+    if "n_planned" not in bundle or said is None:
+        return None
+    means = _means(found)
+    mean = math.fsum(means) / len(means) if means else 0.0
+    if abs(mean - said) > _ROUNDED:
+        return f"the rows of {path} have the mean {mean:.6f}, the bundle says {said:.6f}"
     return None
+
+
+def _means(found: ResultRows) -> list[float]:
+    """The mean reward of each problem."""
+    sums: dict[int, list[float]] = {}
+    for row in found.rows.values():
+        if row.reward is not None:
+            sums.setdefault(row.problem, []).append(row.reward)
+    return [math.fsum(rewards) / len(rewards) for rewards in sums.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ _CONTENT = re.compile(r"[^\s*_$#`~\\()\[\]{}:：.]|\\\{\s{0,4}\\\}")  # the empt
 _SENTENCE_END = re.compile(r"\n|[.!?](?=[\s$\\])")
 _IS = re.compile(r"[\s$\\,;!]{0,8}=[\s$\\,;!]{0,8}")
 _CORRECTS = re.compile(
-    r"\b(?:not?|but(?! also)|wait|actually|correct(?:ed|ion)?|instead|rather|sorry|mistake)\b", re.IGNORECASE
+    r"\b(?:not?|but(?! also)|wait|actually|correct(?:ed|ion)?|instead|rather|sorry|mistake)\b",
+    re.IGNORECASE,
 )
 _MAX_BOXES = 60
 _SENTENCE_START = re.compile(r"[.!?:;)*…][ \t*_]")

@@ -20,8 +20,35 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*+")
 _BETWEEN = re.compile(r"[\s,;:.!?\"“”'’–—]*+")
 _SHORT_WORDS = frozenset("aAI")
 _EXPLAINS = frozenset(
-    "because since as which so where who whose that it she he they we this these those there thus "
-    "hence therefore after given per in each for".split()
+    [
+        "because",
+        "since",
+        "as",
+        "which",
+        "so",
+        "where",
+        "who",
+        "whose",
+        "that",
+        "it",
+        "she",
+        "he",
+        "they",
+        "we",
+        "this",
+        "these",
+        "those",
+        "there",
+        "thus",
+        "hence",
+        "therefore",
+        "after",
+        "given",
+        "per",
+        "in",
+        "each",
+        "for",
+    ]
 )
 _NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
