@@ -148,7 +148,9 @@ def _is_prose(words: str) -> bool:
     """Words, whose case, articles and punctuation do not count; ``AB - CD`` is no such thing."""
     if not _PROSE.fullmatch(words) or _PRIMED.search(words):
         return False
-    return _SHORT_WORD.search(words) is not None or not _MEANS.search(words) or not is_formula(words)
+    return (
+        _SHORT_WORD.search(words) is not None or not _MEANS.search(words) or not is_formula(words)
+    )
 
 
 def _several(text: str, depth: int) -> Hashable | None:

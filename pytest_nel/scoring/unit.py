@@ -39,18 +39,17 @@ _GLUED = re.compile(
     re.IGNORECASE,
 )
 #: Words after a number that belong to its value, so that the number alone is not the answer.
-_MATH = frozenset(
-    (
-        "pi tau sin cos tan cot csc sec log ln exp sqrt root mod modulo base infinity infty inf "
-        "cup cap and or nor to by not plus minus times over squared cubed remainder with if when "
-        "unless otherwise else except but is are was factorial choose half halves third thirds "
-        "fourth fourths quarter quarters fifth fifths sixth sixths seventh sevenths eighth "
-        "eighths ninth ninths tenth tenths twelfth twelfths hundredth hundredths thousandth "
-        "thousandths zero one two three four five six seven eight nine ten eleven twelve than "
-        "divided multiplied below choose "
-        "hundred thousand million billion trillion negative xy yz xz ab bc ac"
-    ).split()
+_WORDS = (
+    "pi tau sin cos tan cot csc sec log ln exp sqrt root mod modulo base infinity infty inf "
+    "cup cap and or nor to by not plus minus times over squared cubed remainder with if when "
+    "unless otherwise else except but is are was factorial choose half halves third thirds "
+    "fourth fourths quarter quarters fifth fifths sixth sixths seventh sevenths eighth "
+    "eighths ninth ninths tenth tenths twelfth twelfths hundredth hundredths thousandth "
+    "thousandths zero one two three four five six seven eight nine ten eleven twelve than "
+    "divided multiplied below wrong incorrect false "
+    "hundred thousand million billion trillion negative xy yz xz ab bc ac"
 )
+_MATH = frozenset(_WORDS.split())
 _UNIT = re.compile(r"[^\W\d_]{2,}(?:[ /-][^\W\d_]+){0,4}(?:[ ]?\^?[ ]?\{?([23])\}?|([²³]))?")
 
 
