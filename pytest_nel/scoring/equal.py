@@ -2,8 +2,9 @@ r"""``math_equal``: the answer is mathematics, equal in whatever form it is writ
 
 import itertools
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_nel.core.errors import ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
@@ -122,7 +123,9 @@ def _in_last_line(line: str, rule: str) -> tuple[str, str]:
     return line, rule
 
 
-def _decide(readings: list[str], target: str) -> tuple[bool | None, str]:
+def _decide(
+    readings: list[str], target: str, ask: Callable[..., Any] = ask
+) -> tuple[bool | None, str]:
     """Whether a reading equals the target; None, with the reason, when that is undecided.
 
     All of it is one task, so that the limit on processor time is that of the answer.

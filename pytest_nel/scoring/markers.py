@@ -138,7 +138,7 @@ def marked(text: str) -> list[Marked]:
         rule: Rule = "label" if announced and span.rule == "prose" else span.rule
         announced = rule in {"label", "tag"} and not payload and "\n" not in text[span.end : limit]
         if payload and not is_echo(payload):
-            boxes = (payload,) if rule == "boxed" else ()
+            boxes: tuple[str, ...] = (payload,) if rule == "boxed" else ()
             if boxes and boxed >= 0 and _lists(text[boxed : span.start]):
                 boxes = (*found.pop().boxes[: _MAX_BOXES - 1], *boxes)
             found.append(Marked(rule, ", ".join(boxes) or payload, end >= content_end, boxes))
@@ -147,7 +147,7 @@ def marked(text: str) -> list[Marked]:
 
 
 def _outer(spans: list[_Span]) -> list[_Span]:
-    """Without the boxes, and other markers, in a box: ``\boxed{1, \boxed{2}}`` holds two numbers."""
+    r"""Without the markers inside a box: ``\boxed{1, \boxed{2}}`` holds two numbers."""
     kept: list[_Span] = []
     inside = 0
     for span in spans:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -121,7 +121,7 @@ def _has_group(compiled: re.Pattern[str], group: int | str) -> bool:
     return 0 <= group <= compiled.groups
 
 
-def _search(response: str, settings: Settings) -> list[str | None]:
+def _search(response: str, settings: Settings, ask: Callable[..., Any] = ask) -> list[str | None]:
     try:
         found: list[str | None] = ask(
             "pattern:find", response, settings.pattern, settings.flags, settings.group

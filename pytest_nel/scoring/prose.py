@@ -19,37 +19,11 @@ _CUT = re.compile(
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*+")
 _BETWEEN = re.compile(r"[\s,;:.!?\"“”'’–—]*+")
 _SHORT_WORDS = frozenset("aAI")
-_EXPLAINS = frozenset(
-    [
-        "because",
-        "since",
-        "as",
-        "which",
-        "so",
-        "where",
-        "who",
-        "whose",
-        "that",
-        "it",
-        "she",
-        "he",
-        "they",
-        "we",
-        "this",
-        "these",
-        "those",
-        "there",
-        "thus",
-        "hence",
-        "therefore",
-        "after",
-        "given",
-        "per",
-        "in",
-        "each",
-        "for",
-    ]
+_EXPLAINING = (
+    "because since as which so where who whose that it she he they we this these those there thus "
+    "hence therefore after given per in each for"
 )
+_EXPLAINS = frozenset(_EXPLAINING.split())
 _NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "

@@ -162,7 +162,8 @@ def _validated(value: Any, schema: Any, ask: Callable[..., Any] = ask) -> list[s
 
 def _check_usable(text: str, ask: Callable[..., Any]) -> None:
     """Make sure that it was the value, not the schema, that ended the validation."""
-    for value in ({}, []):
+    empty: tuple[Any, ...] = ({}, [])
+    for value in empty:
         try:
             found = ask("schema:errors_of", value, text)
         except (OutOfBounds, TaskFailed) as error:

@@ -54,6 +54,11 @@ def test_a_task_that_fills_the_memory_is_stopped_and_the_next_one_served(pool: P
     assert pool.ask("pattern:find", ("a", "a", "", None)) == ["a"]
 
 
+def test_a_result_that_is_too_large_to_be_sent_is_out_of_bounds(pool: Pool) -> None:
+    with pytest.raises(OutOfBounds, match="MemoryError"):
+        pool.ask("pattern:find", ("x" * 200_000, "(?=(.{0,3000}))", "", None))  # 0.6 GB, twice
+
+
 def test_a_long_request_and_a_long_result_go_through_the_pipes(pool: Pool) -> None:
     text = "ab" * 1_000_000
 

@@ -1,5 +1,6 @@
 """``f1``: the measure of DROP, on examples worked by hand."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ScorerError
-from pytest_nel.core.types import ScorerInput
+from pytest_nel.core.types import ScorerInput, VerifyResult
 from pytest_nel.scoring.overlap import f1, overlap
+from pytest_nel.scoring.text import fuzzy_match
 
 
 def reward(response: str, target: Any = "", **metadata: Any) -> float:
@@ -113,6 +115,19 @@ def test_no_answer_is_unparsed(response: str) -> None:
     result = f1(ScorerInput(response, "Paris"))
 
     assert (result.reward, result.parsed) == (0.0, False)
+
+
+@pytest.mark.parametrize("scorer", [f1, fuzzy_match])
+@pytest.mark.parametrize(
+    "response",
+    ["Answer:", "**Answer:**", "The answer is", "It is Paris.\nAnswer:", "Answer: $LETTER"],
+)
+def test_an_announcement_of_nothing_is_unparsed(
+    scorer: Callable[[ScorerInput], VerifyResult], response: str
+) -> None:
+    result = scorer(ScorerInput(response, "Paris"))
+
+    assert (result.reward, result.parsed, result.extracted_answer) == (0.0, False, None)
 
 
 @pytest.mark.parametrize("target", ["", [], [None], [[]]])

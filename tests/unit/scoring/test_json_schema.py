@@ -1,5 +1,7 @@
 """``json_schema``: which JSON of a response counts, and what is wrong with it."""
 
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -8,9 +10,10 @@ from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ConfigError, ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
+from pytest_nel.scoring.bounded import OutOfBounds, Pool
 from pytest_nel.scoring.catalog import check_config
 from pytest_nel.scoring.embedded import NoJson, embedded
-from pytest_nel.scoring.schema import json_schema
+from pytest_nel.scoring.schema import _validated, json_schema
 
 PERSON = {
     "type": "object",
@@ -153,10 +156,37 @@ def test_format_is_not_asserted() -> None:
     assert judge('"no address"', {"format": "email"}).reward == 1.0
 
 
+@pytest.fixture
+def impatient() -> Iterator[Callable[..., Any]]:
+    """Asks workers whose tasks have one processor second."""
+    pool = Pool(1, seconds=1)
+    yield lambda task, *arguments: pool.ask(task, arguments)
+    pool.close()
+
+
+def test_a_value_that_is_too_much_to_validate_is_told_from_a_schema_that_is(
+    impatient: Callable[..., Any],
+) -> None:
+    with pytest.raises(OutOfBounds):
+        _validated(f"{'a' * 60}!", {"pattern": "^(a+)+$"}, impatient)
+
+
+def test_a_schema_that_breaks_on_any_value_cannot_be_used(impatient: Callable[..., Any]) -> None:
+    endless = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
+
+    with pytest.raises(ScorerError, match="cannot be used"):
+        _validated({"a": 1}, endless, impatient)
+
+
 @pytest.mark.slow
-def test_a_pattern_that_backtracks_for_ever_leaves_the_attempt_unscored() -> None:
-    with pytest.raises(ScorerError, match="cannot be used on this response"):
-        judge(f'"{"a" * 60}!"', {"pattern": "^(a+)+$"})
+def test_a_response_that_is_too_much_to_validate_is_wrong_and_undecided() -> None:
+    many = json.dumps([{"i": i} for i in range(6000)])
+
+    result = judge(many, {"type": "array", "uniqueItems": True})
+
+    assert (result.reward, result.parsed) == (0.0, True)
+    assert result.scoring_details["rule"] == "undecided"
+    assert "could not be decided" in result.scoring_details["errors"][0]
 
 
 def test_json_nested_beyond_measure_is_invalid() -> None:
@@ -188,6 +218,4 @@ def test_any_text_holds_json_or_does_not(text: str) -> None:
 
 @given(JSON.filter(lambda value: isinstance(value, dict | list)), st.sampled_from(["{}", "```json\n{}\n```", "So: {}", "{} is it"]))  # fmt: skip  # noqa: E501
 def test_a_value_is_found_in_any_setting(value: Any, setting: str) -> None:
-    import json
-
     assert embedded(setting.replace("{}", json.dumps(value))) == value

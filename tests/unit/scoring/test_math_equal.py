@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ScorerError
 from pytest_nel.core.types import ScorerInput, VerifyResult
-from pytest_nel.scoring.equal import math_equal
+from pytest_nel.scoring.bounded import OutOfBounds
+from pytest_nel.scoring.equal import _decide, math_equal
 
 SHARED = Path(os.environ.get("NEL_SHARED", Path(__file__).parents[3].parent / "shared"))
 
@@ -202,7 +203,7 @@ def test_a_target_may_be_a_whole_solution_with_a_box() -> None:
     assert judge("1+x", r"We see that $\boxed{x+1}$ it is.").reward == 1.0
 
 
-@pytest.mark.parametrize("target", ["", "  ", "$$"])
+@pytest.mark.parametrize("target", ["", "  ", "$$", "{}", "()"])
 def test_a_target_that_says_nothing_is_refused(target: str) -> None:
     with pytest.raises(ScorerError, match="wants a target"):
         judge("5", target)
@@ -259,6 +260,18 @@ def test_no_response_executes_hangs_or_fills_the_memory(answer: str, tmp_path: P
     assert result.reward == 0.0
     assert not file.exists()
     assert time.monotonic() - began < 30
+
+
+def test_an_answer_has_one_limit_however_many_readings_and_targets_there_are() -> None:
+    asked = []
+
+    def exhausted(task: str, *arguments: Any) -> None:
+        asked.append((task, arguments))
+        raise OutOfBounds
+
+    decided = _decide(["x+1", "x+2"], r"\pi \approx 3.14", exhausted)
+
+    assert (decided, len(asked)) == ((None, ""), 1)
 
 
 def test_a_tower_of_powers_is_stopped() -> None:
@@ -371,6 +384,7 @@ SAME = {
 
 
 @pytest.mark.slow
+@pytest.mark.simulation  # 45,000 comparisons: no version of Python changes them
 def test_gold_answers_of_math500_equal_each_other_only_where_they_mean_the_same() -> None:
     equal = {pair for pair in itertools.combinations(golds(), 2) if judge(*pair).reward == 1}
 

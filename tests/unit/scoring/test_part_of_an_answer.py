@@ -48,7 +48,9 @@ def passed(scorer: Scorer, golds: list[str], form: str, added: str) -> list[str]
 
 
 @SCORERS
-@pytest.mark.parametrize("form", ["\\boxed{{{}}}", "Answer: {}", "Answer: ${}$", "The answer is {}"])
+@pytest.mark.parametrize(
+    "form", ["\\boxed{{{}}}", "Answer: {}", "Answer: ${}$", "The answer is {}"]
+)
 @pytest.mark.parametrize("added", ADDED)
 def test_an_answer_and_something_more_is_another_answer(
     scorer: Scorer, form: str, added: str
@@ -68,22 +70,23 @@ WRONG = [
     (r"1, \sqrt{2}", "1"), (r"0, \pi", "0"), ("3,+4", "3"), ("5 and 7", "5"), ("2(x+1)", "2"),
     (r"3–\sqrt{2}", "3"), (r"5,\text{ or }7", "5"), ("5 for n even, 7 for n odd", "5"),
     (r"1\approx 2\approx 3\approx 4", "3"), (r"x=5 \approx 7", "7"), (r"x=5 \approx 7", "5"),
-    (r"1\approx 2", "1"), (r"1\approx 2", "2"), (r"5\approx 5.3", "5"), (r"\pi\approx 3.2", r"\pi"),
-    (r"\pi\approx\text{three}", r"\pi"), (r"\frac{1}{2}3", "1/23"), (r"\frac{1}{2},345", "1/2345"),
-    (r"\frac123", "1/23"), (r"\frac{1}{2}3", r"\frac12"), (r"3\frac{-1}{2}", r"3-\frac{1}{2}"),
-    (r"x\frac{-1}{2}", r"x-\frac{1}{2}"), (r"x \frac{-a}{2}", r"x-\frac{a}{2}"), ("1 2x", "12x"),
-    ("x 1 2", "x12"), ("x_1 2", "x_{12}"), (r"\sin 30", r"\sin 30^\circ"),
-    (r"\cos 60^\circ", r"\cos 60"), ("AB-CD", "ABCD"), ("AB - CD", "AB CD"), ("a xy", "xy"),
-    ("xy!", "xy"), ("AB'", "AB"), ("A'B'", "AB"), ("AB, CD", "AB CD"), ("5 less than x", "5"),
-    ("5 more than x", "5"), ("5 in base two", "5"), ("5 tenths", "5"), ("5 hundredths", "5"),
-    ("3 fifths", "3"), ("5 mod 7", "5"), (r"5 \mod 7", "5"), ("5!", "5"), ("5^2", "5"),
-    ("5²", "5"), ("5i", "5"), ("5e", "5"), ("5x", "5"), ("5 x", "5"), (r"5\pi", "5"),
-    (r"5\%", "0.05"), ("5:7", "5"), ("5/7", "5"), ("5 to 7", "5"), ("5–7", "5"), ("5±1", "5"),
-    (r"5 \pm 1", "5"), (r"\pm 5", "5"), ("≥5", "5"), (r"x \ge 5", "5"), ("x > 5", "5"),
-    (r"x \ne 5", "5"), ("not 5", "5"), ("-5", "5"), ("|5|-10", "5"), (r"5\cdot 2", "5"),
-    ("(5, 7)", "5"), ("[5]", "[5,5]"), (r"\{5, 7\}", "5"), ("5; 7", "5"), ("5 7", "5"), ("5 7", "57"),
-    ("5, 7", "7"), ("7 or 5", "5"), ("1, 2, 3, 4, 5", "5"), (r"i^n", r"\cos(\frac{n\pi}{2})"),
-    ("(-1)^n", "1"), (r"\sin(n\pi)", "0"), ("1", r"\{\}"), (r"\{0\}", r"\{\}"), (r"\{\}", "0"),
+    (r"1\approx 2", "1"), (r"1\approx 2", "2"), (r"5\approx 5.3", "5"),
+    (r"\pi\approx 3.2", r"\pi"), (r"\pi\approx\text{three}", r"\pi"), (r"\frac{1}{2}3", "1/23"),
+    (r"\frac{1}{2},345", "1/2345"), (r"\frac123", "1/23"), (r"\frac{1}{2}3", r"\frac12"),
+    (r"3\frac{-1}{2}", r"3-\frac{1}{2}"), (r"x\frac{-1}{2}", r"x-\frac{1}{2}"),
+    (r"x \frac{-a}{2}", r"x-\frac{a}{2}"), ("1 2x", "12x"), ("x 1 2", "x12"), ("x_1 2", "x_{12}"),
+    (r"\sin 30", r"\sin 30^\circ"), (r"\cos 60^\circ", r"\cos 60"), ("AB-CD", "ABCD"),
+    ("AB - CD", "AB CD"), ("a xy", "xy"), ("xy!", "xy"), ("AB'", "AB"), ("A'B'", "AB"),
+    ("AB, CD", "AB CD"), ("5 less than x", "5"), ("5 more than x", "5"), ("5 in base two", "5"),
+    ("5 tenths", "5"), ("5 hundredths", "5"), ("3 fifths", "3"), ("5 mod 7", "5"),
+    (r"5 \mod 7", "5"), ("5!", "5"), ("5^2", "5"), ("5²", "5"), ("5i", "5"), ("5e", "5"),
+    ("5x", "5"), ("5 x", "5"), (r"5\pi", "5"), (r"5\%", "0.05"), ("5:7", "5"), ("5/7", "5"),
+    ("5 to 7", "5"), ("5–7", "5"), ("5±1", "5"), (r"5 \pm 1", "5"), (r"\pm 5", "5"), ("≥5", "5"),
+    (r"x \ge 5", "5"), ("x > 5", "5"), (r"x \ne 5", "5"), ("not 5", "5"), ("-5", "5"),
+    ("|5|-10", "5"), (r"5\cdot 2", "5"), ("(5, 7)", "5"), ("[5]", "[5,5]"), (r"\{5, 7\}", "5"),
+    ("5; 7", "5"), ("5 7", "5"), ("5 7", "57"), ("5, 7", "7"), ("7 or 5", "5"),
+    ("1, 2, 3, 4, 5", "5"), (r"i^n", r"\cos(\frac{n\pi}{2})"), ("(-1)^n", "1"),
+    (r"\sin(n\pi)", "0"), ("1", r"\{\}"), (r"\{0\}", r"\{\}"), (r"\{\}", "0"),
     (r"1\text{ million}", "1"), (r"1\text{ million}", "1000"), ("1.5 million", "1.5"),
     ("3/2^3", r"(\frac32)^3"), ("2^1/2", r"2^{\frac12}"), (r"\boxed{1, \boxed{2}}", "2"),
     ("5 (7)", "5"), ("5 dollars and 7 cents", "5"), ("5 dollars, 7 cents", "5"), ("5 ≈ 7", "5"),
@@ -91,17 +94,21 @@ WRONG = [
     (r"5\text{ if }x>0", "5"), (r"5 \text{ or } -5", "5"), (r"5\text{ mod }7", "5"),
 ]  # fmt: skip
 RIGHT = [
-    (r"1\text{ million}", "1000000"), (r"\$1.5 \text{ million}", "1500000"), ("2 million", "2000000"),
-    (r"1.5\text{ million dollars}", "1500000"), ("(-1)^n", r"\cos(n\pi)"), ("(-1)^{n+2}", "(-1)^n"),
-    (r"\cos(\pi k)", "(-1)^k"), (r"\{\}", r"\emptyset"), (r"\{\}", r"\{\}"), (r"\{ \}", r"\varnothing"),
-    (r"\emptyset", r"\{\}"), (r"5\sqrt2\approx 7.07", r"5\sqrt2"), (r"x=5\sqrt2\approx 7.07", r"5\sqrt2"),
-    (r"5\sqrt2\approx 7.07", "7.07"), (r"x \approx 7.07", "7.07"), (r"\frac13\approx 0.333\ldots", r"\frac13"),
-    (r"\frac23\approx 0.67", r"\frac23"), (r"\frac23\approx 0.66", r"\frac23"), (r"1000\pi\approx 3{,}142", r"1000\pi"),
+    (r"1\text{ million}", "1000000"), (r"\$1.5 \text{ million}", "1500000"),
+    ("2 million", "2000000"), (r"1.5\text{ million dollars}", "1500000"),
+    ("(-1)^n", r"\cos(n\pi)"), ("(-1)^{n+2}", "(-1)^n"), (r"\cos(\pi k)", "(-1)^k"),
+    (r"\{\}", r"\emptyset"), (r"\{\}", r"\{\}"), (r"\{ \}", r"\varnothing"),
+    (r"\emptyset", r"\{\}"), (r"5\sqrt2\approx 7.07", r"5\sqrt2"),
+    (r"x=5\sqrt2\approx 7.07", r"5\sqrt2"), (r"5\sqrt2\approx 7.07", "7.07"),
+    (r"x \approx 7.07", "7.07"), (r"\frac13\approx 0.333\ldots", r"\frac13"),
+    (r"\frac23\approx 0.67", r"\frac23"), (r"\frac23\approx 0.66", r"\frac23"),
+    (r"1000\pi\approx 3{,}142", r"1000\pi"),
     (r"5\sqrt2\text{ cm}\approx 7.07\text{ cm}", r"5\sqrt2"), (r"\frac{-1}{2}", r"-\frac12"),
-    (r"(\frac{-1}{2}, 1)", r"(-\frac12, 1)"), ("2 x", "2x"), (r"2\pi r", r"2 \pi r"), ("3 1/2", "3.5"),
-    (r"\frac{1}{2}\text{ cm}", "0.5"), ("5 dollars a day", "5"), ("5 apples", "5"), ("18 square inches", "18"),
-    ("5, 7", "7, 5"), ("5 and 7", "5, 7"), (r"5 \text{ or } 7", "7, 5"), (r"\text{yes}", "Yes"),
-    ("1 2/3", r"\frac53"), (r"\sin 30^\circ", r"\frac12"), ("0.50", r"\frac12"), (r"10{,}000", "10000"),
+    (r"(\frac{-1}{2}, 1)", r"(-\frac12, 1)"), ("2 x", "2x"), (r"2\pi r", r"2 \pi r"),
+    ("3 1/2", "3.5"), (r"\frac{1}{2}\text{ cm}", "0.5"), ("5 dollars a day", "5"),
+    ("5 apples", "5"), ("18 square inches", "18"), ("5, 7", "7, 5"), ("5 and 7", "5, 7"),
+    (r"5 \text{ or } 7", "7, 5"), (r"\text{yes}", "Yes"), ("1 2/3", r"\frac53"),
+    (r"\sin 30^\circ", r"\frac12"), ("0.50", r"\frac12"), (r"10{,}000", "10000"),
 ]  # fmt: skip
 
 

@@ -168,3 +168,12 @@ def test_any_soup_of_number_characters_gets_a_verdict(response: str) -> None:
     assert result.parsed == (result.extracted_answer is not None)
     if result.parsed:
         assert (result.reward == 1.0) == (Fraction(result.extracted_answer or "") == 5)
+
+
+@given(st.integers(-999, 999), st.integers(1, 999), st.text("0123456789.,/_:", min_size=1))
+def test_what_follows_a_latex_fraction_is_no_part_of_its_denominator(
+    above: int, below: int, behind: str
+) -> None:
+    quantity = parse_quantity(f"\\frac{{{above}}}{{{below}}}{behind}")
+
+    assert quantity is None or quantity.value == Fraction(above, below)
