@@ -19,13 +19,22 @@ def write_verdict(output: Path | None, json: Render, report: Path | None, text: 
         text: Makes it.
 
     Raises:
-        ConfigError: Both are one file.
+        ConfigError: As :func:`refuse_one_file`.
         OSError: A file cannot be written.
     """
-    if output is not None and report == output:
-        msg = f"--report and --output are both {output}: name two files"
-        raise ConfigError(msg)
+    refuse_one_file(output, report)
     for path, made in ((output, json), (report, text)):
         if path is not None:
             with whole(path) as file:
                 file.write(made())
+
+
+def refuse_one_file(output: Path | None, report: Path | None) -> None:
+    """Refuse one file for both.
+
+    Raises:
+        ConfigError: They are one.
+    """
+    if output is not None and report == output:
+        msg = f"--report and --output are both {output}: name two files"
+        raise ConfigError(msg)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_nel.cli._mistakes import mistake
 from pytest_nel.cli._processes import in_processes, processes_for
-from pytest_nel.cli._verdict_files import write_verdict
+from pytest_nel.cli._verdict_files import refuse_one_file, write_verdict
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.core.errors import NelError
 from pytest_nel.gate.checks import gate_checks
@@ -60,6 +60,7 @@ def main(options: argparse.Namespace) -> int:
     if len(options.runs) > 2:
         options.usage_error(f"takes a baseline and a candidate, got {len(options.runs)} runs")
     try:
+        refuse_one_file(options.output, options.report)
         policy = load_policy(options.policy)
         *baseline, candidate = options.runs
         runs = runs_of(candidate, baseline[0] if baseline else None)

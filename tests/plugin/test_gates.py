@@ -1,86 +1,19 @@
 """Policies, baselines and thresholds in the run itself."""
 
-import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_nel.cli.main import main
-from tests.plugin.running import Ended, Nel
+from tests.plugin.gating import POLICY, asked_nothing, checks, gated, measured, run
+from tests.plugin.running import Nel
 
-BENCH = """
-from pytest_nel import benchmark, exact_match, scorer
+__all__ = ["measured"]
 
-ROWS = [
-    {{"id": f"p{{i}}", "q": f"{say} {{i}}", "target": f"n{{i}}", "category": "ab"[i % 2]}}
-    for i in range({count})
-]
-
-
-@benchmark(name="echo", dataset=ROWS, prompt="{{q}}")
-@scorer
-def echo(sample):
-    return exact_match(sample)
-"""
-SOLVER = '''
-import os
-
-import pytest
-from pytest_nel import InfraError, SolveResult
-
-
-class Echo:
-    """Right, but for the first BAD problems; no answer at all for the first LOST."""
-
-    async def solve(self, seed, sandbox):
-        number = int(seed.prompt.split()[-1])
-        if number < int(os.environ.get("LOST", "0")):
-            raise InfraError("lost", retryable=False)
-        return SolveResult("wrong" if number < int(os.environ.get("BAD", "0")) else f"n{number}")
-
-    def fingerprint(self):
-        return {"version": 1}
-
-
-@pytest.fixture(scope="session")
-def nel_solver():
-    return Echo()
-'''
 REBUILT: list[list[str]] = [["--rebuild"], []]
-POLICY = """version: 1
-defaults: {tier: critical, metric: mean_reward, max_drop: 0.05}
-benchmarks:
-  echo: {}
-"""
-
-
-@pytest.fixture
-def measured(nel: Nel) -> Nel:
-    """A folder with a policy and a baseline whose 100 answers are all right."""
-    nel.write("bench_echo.py", BENCH.format(say="say", count=100))
-    nel.write("conftest.py", SOLVER)
-    nel.write("gate.yaml", POLICY)
-    assert run(nel, "base").code == 0
-    return nel
-
-
-def run(nel: Nel, out: str, *args: str, env: dict[str, str] | None = None) -> Ended:
-    where = ["bench_echo.py", "--nel-output-dir", out]
-    return nel.run(*where, *args, model=False, env=env)
-
-
-def gated(nel: Nel, *args: str, env: dict[str, str] | None = None) -> Ended:
-    return run(nel, "mine", "--nel-policy", "gate.yaml", "--nel-baseline", "base", *args, env=env)
-
-
-def checks(nel: Nel) -> dict[str, object]:
-    found: dict[str, object] = json.loads((nel.folder / "mine" / "checks.json").read_text())
-    return found
-
-
-def asked_nothing(nel: Nel, ended: Ended) -> bool:
-    return ended.code == 4 and not (nel.folder / "mine").exists() and "Traceback" not in ended.text
 
 
 def test_an_equal_candidate_is_go(measured: Nel, how: list[str]) -> None:
@@ -187,59 +120,6 @@ def test_lost_attempts_that_could_hide_a_breach_are_inconclusive(measured: Nel) 
     assert "15 attempts have no score" in ended.out
 
 
-def test_a_limit_that_no_candidate_can_meet_is_refused_first(measured: Nel, how: list[str]) -> None:
-    measured.write("gate.yaml", POLICY.replace("0.05", "0.01"))
-
-    ended = gated(measured, *how)
-
-    assert asked_nothing(measured, ended), ended.text
-    assert "gate.yaml:2: echo: max_drop: 0.01 cannot be shown with 100 problems" in ended.out
-    assert "at least 381 are needed" in ended.out
-
-
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [
-        ("min_score: 0.99", "0.99 cannot be shown with 100 problems"),
-        ("metric: pass@4", "pass@4 needs 4 repeats, there are 1"),
-        ("metric: 'scorer:x'", "no further scorer 'x'"),
-        ("max_cost: 1", "the service has no prices"),
-        ("per_category: {c: {min_score: 0.1}}", "no problem has this category; there are: a, b"),
-        ("must_pass: [p1, zz]", "no problem that is planned has the id zz"),
-        ("min_pass_rate: {q: 1}", "no problem that is planned has the id q"),
-    ],
-)
-def test_what_cannot_be_decided_is_refused_first(measured: Nel, key: str, said: str) -> None:
-    measured.write("gate.yaml", POLICY.replace("echo: {}", f"echo: {{{key}}}"))
-
-    ended = gated(measured)
-
-    assert asked_nothing(measured, ended), ended.text
-    assert "gate.yaml:4: echo: " in ended.out
-    assert said in ended.out
-
-
-def test_a_policy_with_a_mistake_is_refused_with_its_line(measured: Nel, how: list[str]) -> None:
-    measured.write("gate.yaml", POLICY.replace("echo: {}", "echo: {max_dorp: 1}"))
-
-    ended = gated(measured, *how)
-
-    assert asked_nothing(measured, ended), ended.text
-    assert "gate.yaml:4: benchmarks.echo.max_dorp: unknown key. Did you mean 'max_drop'" in (
-        ended.err
-    )
-
-
-def test_a_baseline_of_other_questions_is_refused_first(measured: Nel, how: list[str]) -> None:
-    measured.write("bench_echo.py", BENCH.format(say="tell", count=100))
-
-    ended = gated(measured, *how)
-
-    assert asked_nothing(measured, ended), ended.text
-    assert "echo: prompts: sha256:" in ended.out
-    assert "--nel-allow-different" in ended.out
-
-
 def test_a_difference_that_is_allowed_is_recorded(measured: Nel) -> None:
     text = (measured.folder / "conftest.py").read_text()
     measured.write("conftest.py", text.replace('"version": 1', '"version": 2'))
@@ -261,28 +141,6 @@ def test_absolute_limits_need_no_baseline(measured: Nel, how: list[str]) -> None
 
     assert (good.code, bad.code) == (0, 1), good.text + bad.text
     assert "is below min_score 0.9" in bad.out
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["--nel-policy", "gate.yaml"], "max_drop needs a baseline"),
-        (["--nel-baseline", "base"], "add --nel-policy FILE"),
-        (["--nel-policy", "gate.yaml", "--nel-baseline", "nix"], "no such directory"),
-        (["--nel-policy", "gaet.yaml", "--nel-baseline", "base"], "Gate policy not found"),
-        (["--nel-policy", "gate.yaml", "--nel-baseline", "."], "holds runs, name one: base"),
-        (["--nel-min", "echo=2"], "expected NAME=SCORE"),
-        (["--nel-min", "ehco=0.5"], "Did you mean 'echo'"),
-        (["--nel-min", "echo=0.99"], "at least 381 are needed"),
-        (["--nel-allow-different", "prompt"], "Did you mean 'prompts'"),
-        (["--nel-policy", "gate.yaml", "--nel-shard", "0/2"], "merge the shards"),
-    ],
-)
-def test_what_makes_no_sense_is_one_line(measured: Nel, args: list[str], said: str) -> None:
-    ended = run(measured, "mine", *args)
-
-    assert asked_nothing(measured, ended), ended.text
-    assert said in ended.text
 
 
 def test_a_threshold_of_the_command_line(measured: Nel, how: list[str]) -> None:
@@ -343,9 +201,6 @@ def test_markdown_for_a_pull_request(measured: Nel) -> None:
 def test_a_rerun_of_the_gate_alone_says_the_same(measured: Nel, nel: Nel) -> None:
     gated(measured, env={"BAD": "20"})
 
-    import subprocess
-    import sys
-
     done = subprocess.run(
         [sys.executable, "-m", "pytest_nel.cli.main", "gate", "base", "mine", "-p", "gate.yaml"],
         cwd=nel.folder,
@@ -401,33 +256,6 @@ def test_a_gate_does_not_vanish_where_nothing_was_measured(
 
     assert (none.code, some.code) == (code, code), none.text + some.text
     assert "MISSING" in none.out or "INCONCLUSIVE" in none.out or "was not measured" in none.out
-
-
-def test_a_baseline_that_changes_meanwhile_decides_nothing(measured: Nel) -> None:
-    text = (measured.folder / "conftest.py").read_text()
-    touch = '        if number == 5:\n            os.utime("base/echo/results.jsonl", (1, 1))\n'
-    measured.write(
-        "conftest.py", text.replace("        return Solve", f"{touch}        return Solve")
-    )
-    measured.write("more.yaml", POLICY.replace("echo: {}", "echo: {}"))
-
-    ended = gated(measured, "--nel-allow-different", "solver")
-
-    assert ended.code == 4, ended.text
-    assert "the baseline has changed while this run was under way" in ended.out
-
-
-def test_a_baseline_whose_own_answers_could_not_pass_is_refused_first(
-    measured: Nel, how: list[str]
-) -> None:
-    path = measured.folder / "base" / "echo" / "results.jsonl"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:60]))
-
-    ended = gated(measured, *how)
-
-    assert asked_nothing(measured, ended), ended.text
-    assert "even the baseline's own answers could not pass" in ended.out
 
 
 def test_what_is_accepted_as_inconclusive_is_said(measured: Nel) -> None:

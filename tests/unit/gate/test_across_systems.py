@@ -17,9 +17,12 @@ def test_fractional_rewards_are_judged_by_our_rule_on_both_sides(
 ) -> None:
     """Ours counts from ``pass_at`` on, the reference system whatever is above 0."""
     rewards = [0.6] * 400
-    outcome = {"outcome": "correct" if pass_at <= 0.6 else "wrong"}
+    solved = pass_at <= 0.6
+    outcome = {"outcome": "correct" if solved else "wrong"}
+    counts = {"n_correct": 400 * solved, "n_wrong": 400 * (not solved)}
+    facts = {"pass_at": pass_at}
     runs = {
-        name: write_run(tmp_path / name, rewards, row=outcome, fingerprint={"pass_at": pass_at})
+        name: write_run(tmp_path / name, rewards, row=outcome, fingerprint=facts, bundle=counts)
         if name == ours
         else write_reference_run(tmp_path / name, rewards)
         for name in ("base", "cand")
