@@ -68,7 +68,7 @@ def _lost(before: "Column", after: "Column") -> "tuple[npt.NDArray[np.intp], Col
     """Problems that can be lost, those that both have alike first, and what they come to."""
     import numpy as np  # noqa: PLC0415 - heavy
 
-    order = np.lexsort((-after, before != after))
+    order = np.lexsort((before, -after, before != after))  # before last: rows come in any order
     return order[after[order] > 0.0], np.zeros_like(after)
 
 
@@ -77,7 +77,7 @@ def _won(before: "Column", after: "Column") -> "tuple[npt.NDArray[np.intp], Colu
     import numpy as np  # noqa: PLC0415 - heavy
 
     ends = np.where(before > after, before, 1.0)
-    order = np.lexsort((after - ends, before <= after))
+    order = np.lexsort((before, after - ends, before <= after))
     return order[ends[order] > after[order]], ends
 
 

@@ -65,6 +65,27 @@ def test_what_the_margin_allows_passes_and_one_more_does_not(
         assert verdict(base, won(base, cand, -margin - 1, good), **limits)[0] != "PASS"
 
 
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 999), most=st.sampled_from([0.02, 0.1, 0.3, 0.6]))
+def test_the_order_of_problems_is_nothing_for_the_margin(seed: int, most: float) -> None:
+    """Nor is it where many are won or lost by the same, from different scores."""
+    chance = random.Random(seed)
+    pairs = [(chance.randrange(5) / 4, chance.randrange(5) / 4) for _ in range(60)]
+    orders = [pairs, chance.sample(pairs, 60)]
+
+    margins = [
+        margin_problems(
+            Values([one for one, _ in order], [other for _, other in order]),
+            most,
+            higher_is_better=True,
+            ci=True,
+        )
+        for order in orders
+    ]
+
+    assert margins[0] == margins[1]
+
+
 def lost(base: Sequence[float], cand: Sequence[float], count: int, good: float) -> list[float]:
     order = sorted(range(len(base)), key=lambda at: (cand[at] != good, base[at] != good))
     return [1.0 - good if at in order[:count] else x for at, x in enumerate(cand)]
