@@ -261,13 +261,6 @@ def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller
     )
 
 
-_SHOWN = (
-    *("baseline_score", "candidate_score", "delta", "delta_ci_lower", "delta_ci_upper"),
-    *("n_paired", "n_missing", "max_drop_threshold", "score", "limit"),
-)
-"""Facts of a check that JUnit has as properties."""
-
-
 def _unwritten(error: OSError) -> StopReason:
     return StopReason(f"results cannot be written: {error}", fatal=False)
 
@@ -278,9 +271,8 @@ def _check_report(check: Check) -> pytest.TestReport:
     longrepr: Any = {"passed": None, "failed": check.reason}.get(
         check.status, (path, None, f"Skipped: {check.reason}")
     )
-    numbers = [(f"nel.{key}", check.facts[key]) for key in _SHOWN if key in check.facts]
     report = pytest.TestReport(
-        check.id, (path, None, name), {name: 1}, outcome, longrepr, "call", user_properties=numbers
+        check.id, (path, None, name), {name: 1}, outcome, longrepr, "call", user_properties=[]
     )
     report.nel = {"check": check.as_json()}  # type: ignore[attr-defined]  # ours
     return report

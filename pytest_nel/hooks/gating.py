@@ -119,13 +119,13 @@ def check_before(run: Run) -> None:
     if lines:
         raise ConfigError("\n".join(lines))
     check_comparable(run, [bench.plan.as_json() for bench in benches])
-    if gating.policy is not None and (run.worker is None or run.worker.shard == 0):
+    if gating.policy is not None:
         _refuse_hopeless(run, gating.policy)
         _say_missing(run, gating.policy)
 
 
 def _refuse_hopeless(run: Run, policy: Policy) -> None:
-    """By the baseline's own answers, which one process reads for all.
+    """By the baseline's own answers, in every process: none may ask before all know.
 
     Raises:
         ConfigError: Even a candidate that gives them could not pass.

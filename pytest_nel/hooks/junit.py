@@ -10,6 +10,11 @@ from pytest_nel.core.text import showable
 from pytest_nel.hooks.state import Run
 from pytest_nel.records.bundle import headline
 
+_OF_A_CHECK = (
+    *("baseline_score", "candidate_score", "delta", "delta_ci_lower", "delta_ci_upper"),
+    *("n_paired", "n_missing", "max_drop_threshold", "score", "limit"),
+)
+
 
 class Junit:
     """Adds properties when the run is over; on the controller, since workers' are lost."""
@@ -24,6 +29,10 @@ class Junit:
             return
         for name, value in self._properties():
             xml.add_global_property(f"nel.{name}", showable(str(value), 300))
+        for check in self._run.checks:
+            facts = {key: check.facts[key] for key in _OF_A_CHECK if key in check.facts}
+            for key, value in facts.items():
+                xml.node_reporter(check.id).add_property(f"nel.{key}", value)
 
     def _properties(self) -> list[tuple[str, object]]:
         found: list[tuple[str, object]] = [
