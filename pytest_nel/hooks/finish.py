@@ -213,6 +213,7 @@ class Finish:
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run
         codes = {int(check.code) for check in run.checks}
+        codes |= set() if run.gating.earlier is None else run.gating.earlier.codes
         if self._failed["ordinary"] or self._failed["strict"]:
             codes.add(Exit.NO_GO)
         if session.testsfailed > self._explained:  # another plugin counts failures of its own
@@ -238,7 +239,9 @@ class Finish:
         run = self._run
         try:
             report = run.gating.report
-            gate = None if report is None else content_of(report, run.directory)
+            earlier = run.gating.earlier
+            gate = None if earlier is None else earlier.content
+            gate = gate if report is None else content_of(report, run.directory)
             if run.derived:
                 write_checks(run.directory, run.checks, code, gate)
         except OSError as error:

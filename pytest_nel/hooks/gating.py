@@ -21,6 +21,7 @@ from pytest_nel.gate.threshold import cannot_reach
 from pytest_nel.gate.verdict import Exit
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.state import BenchmarkRun, Gating, Run
+from pytest_nel.records.gated import gated
 from pytest_nel.records.sides import (
     RESULTS,
     StoredRun,
@@ -234,7 +235,7 @@ def decide(run: Run) -> list[Check]:
     """
     gating = run.gating
     if gating.policy is None:
-        return []
+        return _standing(run)
     if gating.seen != _seen(gating.baseline):
         msg = "the baseline has changed while this run was under way: decide by nel gate"
         raise ConfigError(msg)
@@ -253,6 +254,23 @@ def decide(run: Run) -> list[Check]:
     )
     gating.report = evaluate(gating.policy, runs, gating.allowed)
     return list(gate_checks(gating.report))
+
+
+def _standing(run: Run) -> list[Check]:
+    """What an earlier session's gate has decided: a resumption without one takes nothing back.
+
+    Raises:
+        ConfigError: checks.json is damaged.
+    """
+    if run.mode is None or not run.derived:
+        return []
+    earlier = run.gating.earlier = gated(run.directory)
+    if earlier is None:
+        return []
+    run.notes += [
+        f"{earlier.policy}: {earlier.verdict}: {reason}" for reason in earlier.reasons[:1]
+    ]
+    return list(earlier.checks)
 
 
 def unmeasured(run: Run) -> Iterator[Check]:

@@ -25,6 +25,7 @@ from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.solvers import ConfiguredSolvers
 from pytest_nel.records.files import Derived
+from pytest_nel.records.gated import Gated
 from pytest_nel.records.index import JournalIndex
 from pytest_nel.records.rundir import RunDirectory, RunFacts
 from pytest_nel.records.sides import StoredRun
@@ -114,6 +115,7 @@ class Gating:
         allowed: Fields of the fingerprint that may differ.
         seen: Size and time of the baseline's files when the run began.
         report: What was decided, when the run is over.
+        earlier: What a gate of an earlier session has decided, where this one has none.
     """
 
     policy: Policy | None = None
@@ -121,6 +123,7 @@ class Gating:
     allowed: Sequence[str] = ()
     seen: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
     report: GateReport | None = field(default=None, init=False)
+    earlier: Gated | None = field(default=None, init=False)
 
 
 @dataclass

@@ -289,3 +289,13 @@ def test_the_numbers_of_a_gate_are_properties_in_junit(measured: Nel) -> None:
     found = {one.attrib["name"]: one.attrib["value"] for one in case.iterfind(".//property")}
     assert found["nel.delta"] == "0.0"
     assert found["nel.max_drop_threshold"] == "0.05"
+
+
+def test_a_resumption_without_the_policy_takes_no_verdict_back(measured: Nel) -> None:
+    assert gated(measured, env={"BAD": "20"}).code == 1
+
+    ended = run(measured, "mine", "--nel-resume", env={"BAD": "20"})
+
+    assert ended.code == 1, ended.text
+    assert "gate.yaml: NO-GO: BREACH: echo" in ended.out
+    assert checks(measured)["gate"]["verdict"] == "NO-GO"  # type: ignore[index]
