@@ -54,9 +54,10 @@ def gate(workspace: Repository, candidate: str, build: str = "", **env: str) -> 
 
 def failures(workspace: Repository) -> dict[str, str]:
     suite = ET.parse(workspace.folder / "nel.xml").getroot()  # noqa: S314  # our own
-    found = suite.iterfind(".//testcase[failure]")
     return {
-        f"{case.get('classname')}::{case.get('name')}": case[0].get("message", "") for case in found
+        f"{case.get('classname')}::{case.get('name')}": failure.get("message", "")
+        for case in suite.iterfind(".//testcase[failure]")
+        for failure in case.iterfind("failure")
     }
 
 
