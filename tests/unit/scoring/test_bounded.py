@@ -55,7 +55,7 @@ def test_a_task_that_fills_the_memory_is_stopped_and_the_next_one_served(pool: P
 
 
 def test_a_result_that_is_too_large_to_be_sent_is_out_of_bounds(pool: Pool) -> None:
-    with pytest.raises(OutOfBounds, match="MemoryError|processor time or memory"):
+    with pytest.raises(OutOfBounds, match=r"MemoryError|processor time or memory"):
         pool.ask("pattern:find", ("x" * 200_000, "(?=(.{0,3000}))", "", None))  # 0.6 GB, twice
 
 
