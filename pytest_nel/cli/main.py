@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytest_nel.gate.verdict import Exit
+from pytest_nel.cli._mistakes import mistake
 
 # Words of the command, its module. A module has ``add_arguments(parser)`` and ``main(options)``.
 COMMANDS = {
@@ -56,8 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except OSError as error:  # a pipe that nobody reads, a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains again when it ends
-        sys.stderr.write(f"nel: what was to be printed cannot be written: {error}\n")
-        return Exit.USAGE
+        return mistake(options.module.rpartition(".")[2].replace("_", " "), error)
     return status
 
 

@@ -108,3 +108,13 @@ def test_a_baseline_whose_own_answers_could_not_pass_is_refused_first(
 
     assert asked_nothing(measured, ended), ended.text
     assert "even the baseline's own answers could not pass" in ended.out
+
+
+@pytest.mark.parametrize("name", ["policy", "baseline", "markdown", "output-dir"])
+def test_an_option_that_names_nothing_is_no_name_of_this_directory(
+    measured: Nel, name: str
+) -> None:
+    ended = measured.run("bench_echo.py", f"--nel-{name}", "", model=False)
+
+    assert ended.code == 4, ended.text
+    assert "expected a name, got nothing: is a variable of the shell unset?" in ended.err

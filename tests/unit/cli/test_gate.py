@@ -308,3 +308,38 @@ def test_the_reader_may_go_away(place: Path) -> None:
 
     assert done.stdout == "NO-GO  p.yaml\n"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["", "good"], ["base", ""], ["base", "good", "--report", ""]])
+def test_an_empty_word_is_no_name_of_this_directory(place: Path, words: list[str]) -> None:
+    done = nel_gate(*words, "-p", "p.yaml", cwd=place)
+
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "one of the words is empty: is a variable of the shell unset?" in done.stderr
+
+
+def printing_to(where: str, place: Path) -> subprocess.CompletedProcess[str]:
+    line = f"{sys.executable} -m pytest_nel.cli.main gate base good -p p.yaml {where}"
+    return subprocess.run(
+        ["sh", "-c", line],
+        cwd=place,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+def test_what_cannot_be_printed_is_no_verdict(place: Path) -> None:
+    done = printing_to("> /dev/full", place)
+
+    assert done.returncode == 4
+    assert done.stderr.startswith("nel gate: cannot be read or written: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_closed_output_leaves_the_verdict_to_the_exit_status(place: Path) -> None:
+    done = printing_to(">&-", place)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -340,3 +340,27 @@ def test_a_policy_of_any_shape_is_read_or_refused(
 
     assert said.startswith("p.yaml:")
     assert isinstance(limits, Thresholds)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("max_drop: 1.5", "max_drop: 1.5 is no limit: scores lie in [0, 1], 0.015 is 1.5 points"),
+        ("max_drop: 1", "max_drop: 1 is no limit"),
+        ("per_category: {a: {max_drop: 2}}", "per_category.a.max_drop: 2 is no limit"),
+        ("min_score: 0", "min_score: 0 is no limit: every score reaches it"),
+        ("min_pass_rate: 0", "min_pass_rate: 0 is no limit"),
+        ("per_category: {a: {min_score: 0}}", "per_category.a.min_score: 0 is no limit"),
+    ],
+)
+def test_a_limit_that_nothing_could_pass_over_is_refused(line: str, said: str) -> None:
+    text = refusal(f"{ENTRY}{line}\n    metric: mean_reward\n")
+
+    assert text.startswith("p.yaml:4: ")
+    assert said in text
+
+
+def test_where_lower_is_better_a_drop_may_be_large() -> None:
+    policy = entry("max_drop: 30\n    direction: lower_is_better")
+
+    assert policy.rule("mmlu").limits.max_drop == 30
