@@ -129,12 +129,12 @@ class Pool:
 
     def _try(self, request: bytes) -> Any:
         worker = self._idle.pop() if self._idle else Worker()
-        finished = False
+        serves_on = False
         try:
             reply = worker.ask(request)
-            finished = True
+            serves_on = "bounds" not in reply  # then it is ending: the next task would die with it
         finally:
-            if finished:
+            if serves_on:
                 self._idle.append(worker)
             else:
                 worker.close()

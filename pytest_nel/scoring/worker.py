@@ -74,6 +74,8 @@ def _answer(line: bytes) -> dict[str, Any]:
         raise
     except Exception as error:  # noqa: BLE001  # a library's; the parent says what it means
         return {"error": f"{type(error).__name__}: {error}"[:2000]}
+    finally:
+        _allow_all()
 
 
 def _function(task: str) -> Callable[..., Any]:
@@ -93,3 +95,9 @@ def _allow(seconds: int) -> None:
     limit = int(used.ru_utime + used.ru_stime) + seconds + 1
     soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def _allow_all() -> None:
+    """What a task has left over must not have to do for what loads the next one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))

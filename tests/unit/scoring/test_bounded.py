@@ -1,6 +1,7 @@
 """Workers: their limits, their end, and that any thread may ask."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -52,6 +53,26 @@ def test_a_task_that_fills_the_memory_is_stopped_and_the_next_one_served(pool: P
         pool.ask("pattern:find", LARGE)
 
     assert pool.ask("pattern:find", ("a", "a", "", None)) == ["a"]
+
+
+def test_a_worker_that_reached_a_bound_is_not_asked_again(pool: Pool) -> None:
+    with pytest.raises(OutOfBounds):
+        pool.ask("pattern:find", LARGE)
+
+    assert pool._idle == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_between_tasks_no_limit_on_processor_time_is_left() -> None:
+    worker = Worker()
+
+    worker.ask(b'["pattern:find", ["a", "a", "", null], 1]\n')
+    limits = Path(f"/proc/{worker.pid}/limits").read_text(encoding="ascii")
+    worker.close()
+
+    [cpu] = [line for line in limits.splitlines() if line.startswith("Max cpu time")]
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    assert cpu.split()[3] == ("unlimited" if hard == resource.RLIM_INFINITY else str(hard))
 
 
 def test_a_result_that_is_too_large_to_be_sent_is_out_of_bounds(pool: Pool) -> None:
