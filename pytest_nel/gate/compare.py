@@ -200,12 +200,13 @@ def _missing(pairs: Pairs, side: Side, sides: tuple[Side, Side]) -> Missing:
 
 
 def _partial(baseline: Side, candidate: Side) -> str | None:
-    said = [
-        f"the {name} is {side.shard}"
-        for name, side in (("baseline", baseline), ("candidate", candidate))
-        if side.shard
-    ]
-    return f"{' and '.join(said)} of a run: join the shards by nel eval merge" if said else None
+    """Why a PASS would speak of more than what was read, or None."""
+    sides = (("baseline", baseline), ("candidate", candidate))
+    shards = [f"the {name} is {side.shard}" for name, side in sides if side.shard]
+    said = [f"{name}: {side.trouble}" for name, side in sides if side.trouble]
+    if shards:
+        said.append(f"{' and '.join(shards)} of a run: join the shards by nel eval merge")
+    return "; ".join(said) or None
 
 
 def _biased(baseline: Side, candidate: Side) -> str | None:

@@ -1,5 +1,6 @@
 """Gates in the run itself: what is asked is read before it, and decided after it."""
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -218,12 +219,19 @@ def _unsent(bundle: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _say_missing(run: Run, policy: Policy) -> None:
     absent = [
-        rule.benchmark
+        _named_otherwise(run, rule.benchmark)
         for rule in policy.rules()
         if rule.required and rule.benchmark not in run.benchmarks
     ]
     if absent:
         run.note(f"{policy.name} requires what is not measured here: {', '.join(absent)}")
+
+
+def _named_otherwise(run: Run, name: str) -> str:
+    """The name, and what a benchmark here is called that it may mean: policies know ids alone."""
+    labels = {bench.label: ident for ident, bench in run.benchmarks.items()}
+    near = difflib.get_close_matches(name, [*labels, *run.benchmarks], n=1)
+    return f"{name} (did you mean {labels.get(near[0], near[0])}?)" if near else name
 
 
 def decide(run: Run) -> list[Check]:

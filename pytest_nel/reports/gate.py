@@ -31,7 +31,7 @@ def gate_lines(report: GateReport, *, most: int = MAX_ROWS, verbose: bool = Fals
     """
     colour = {_COLOURS[report.verdict]: True, "bold": True}
     lines = [Line(f"{report.verdict}  {_one_line(report.policy)}", colour)]
-    lines += [Line(f"  {_one_line(reason)}") for reason in report.reasons]
+    lines += [Line(f"  {_one_line(_as_in_table(reason))}") for reason in report.reasons]
     if report.allowed:
         lines.append(Line(f"  allowed to differ: {', '.join(report.allowed)}", {"yellow": True}))
     rows = list(report.rows)
@@ -111,6 +111,12 @@ def delta_text(row: BenchmarkGate) -> str:
     if row.interval is not None:
         text += f" [{100 * row.interval[0]:+.2f}, {100 * row.interval[1]:+.2f}]"
     return text
+
+
+def _as_in_table(reason: str) -> str:
+    """A reason begins with a status as files name it; here it has the table's word."""
+    status, mark, rest = reason.partition(": ")
+    return f"{_STATUS[status][0]}: {rest}" if mark and status in _STATUS else reason
 
 
 def _one_line(text: str) -> str:

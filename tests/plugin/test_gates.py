@@ -217,13 +217,13 @@ def test_a_rerun_of_the_gate_alone_says_the_same(measured: Nel, nel: Nel) -> Non
 def test_a_benchmark_that_the_policy_wants_and_the_run_has_not_is_said_at_once(
     measured: Nel,
 ) -> None:
-    measured.write("gate.yaml", f"{POLICY}  other: {{}}\n")
+    measured.write("gate.yaml", f"{POLICY}  other: {{}}\n  echos: {{}}\n")
 
     ended = gated(measured)
 
     assert ended.code == 1, ended.text
-    assert "gate.yaml requires what is not measured here: other" in ended.out
-    assert "MISSING: other [critical]" in ended.out
+    assert "gate.yaml requires what is not measured here: other, echos (did you mean echo?)" in ended.out
+    assert "MISSING: other [critical], echos [critical]" in ended.out
 
 
 def test_an_interrupted_run_is_not_go(measured: Nel, tmp_path: Path) -> None:

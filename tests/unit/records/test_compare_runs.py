@@ -159,6 +159,19 @@ def test_what_is_wrong_with_rows_is_said_once(tmp_path: Path) -> None:
     assert len(warnings) == 1
 
 
+def test_rows_that_do_not_fit_their_bundle_never_pass(tmp_path: Path) -> None:
+    baseline = write_run(tmp_path / "a", [1.0] * 200)
+    candidate = write_run(tmp_path / "b", [1.0] * 200)
+    whole = compare_runs(baseline, candidate)
+    rows = candidate / "mmlu" / "results.jsonl"
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:199]) + "{")
+
+    cut = compare_runs(baseline, candidate)
+
+    assert (whole.verdict, cut.verdict) == ("PASS", "INCONCLUSIVE")
+    assert "lines cannot be read" in cut.reasons[0]
+
+
 def test_runs_without_a_common_benchmark_are_refused(tmp_path: Path) -> None:
     for name in ("a1", "a2"):
         write_run(tmp_path / "a", [1.0], name=name)

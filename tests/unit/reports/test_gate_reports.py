@@ -191,6 +191,13 @@ def test_each_row_is_a_check_with_its_exit_code() -> None:
     ]
 
 
+def test_reasons_and_table_call_an_open_row_by_one_word() -> None:
+    said = texts(report(row("mmlu", ("INSUFFICIENT_EVIDENCE", "few"))))
+
+    assert said[1] == "  INCONCLUSIVE: mmlu [critical]"
+    assert not [line for line in said if "INSUFFICIENT" in line]
+
+
 def test_an_open_row_is_an_open_check() -> None:
     assert codes([row("mmlu", ("INSUFFICIENT_EVIDENCE", "few"))]) == [
         ("p.yaml::mmlu", "open", Exit.INCONCLUSIVE)
