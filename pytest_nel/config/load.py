@@ -141,13 +141,6 @@ def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
                 yield Problem((*path, key), "not supported yet; leave it out")
         if model is MetricConfig:
             yield from _metric_type(path, section.get("type"))
-    services = raw.get("services")
-    for name, service in services.items() if isinstance(services, dict) else ():
-        if isinstance(service, dict) and service.get("protocol") == "responses":
-            message = (
-                "protocol 'responses' is not supported yet: use chat_completions or completions"
-            )
-            yield Problem(("services", name, "protocol"), message)
 
 
 def _metric_type(path: Path, kind: object) -> Iterator[Problem]:

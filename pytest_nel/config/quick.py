@@ -14,8 +14,13 @@ from pytest_nel.core.types import Protocol
 _PATHS: Mapping[Protocol, str] = {
     "chat_completions": "/chat/completions",
     "completions": "/completions",
+    "responses": "/responses",
 }
-_SOLVERS: Mapping[Protocol, str] = {"chat_completions": "simple", "completions": "completion"}
+_SOLVERS: Mapping[Protocol, str] = {
+    "chat_completions": "simple",
+    "completions": "completion",
+    "responses": "simple",
+}
 _BENCHMARK_FILE = re.compile(r"(?P<file>.+\.py)(?P<name>:.+)?")
 
 
@@ -36,8 +41,8 @@ def quick_suite(
         model: The model's name at the endpoint. Without a URL: ``demo`` or a ``.gguf`` file,
             which is then served here.
         url: The endpoint, with or without its last path parts.
-        protocol: ``chat_completions`` or ``completions``; None means what the URL says, and
-            chat completions when it says nothing.
+        protocol: ``chat_completions``, ``completions`` or ``responses``; None means what the URL
+            says, and chat completions when it says nothing.
         key_env: The *name* of the variable that holds the API key.
         temperature: Sent with every request; None leaves it to the server.
 
@@ -64,8 +69,8 @@ def quick_suite(
 def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
     """Complete a base URL to the full request URL, and say which protocol is behind it.
 
-    A URL that ends in ``/chat/completions`` or ``/completions`` is complete; to any other the
-    path of the protocol is appended.
+    A URL that ends in ``/chat/completions``, ``/completions`` or ``/responses`` is complete; to any
+    other the path of the protocol is appended.
 
     Raises:
         ConfigError: It is no http(s) URL, carries a key, or is at odds with the protocol.
@@ -86,9 +91,6 @@ def model_url(url: str, protocol: str | None = None) -> tuple[str, Protocol]:
         raise ConfigError(msg)
     wanted = _known_protocol(protocol)
     path = parts.path.rstrip("/")
-    if path.endswith("/responses"):
-        msg = f"model URL {url!r}: the responses protocol is not supported yet"
-        raise ConfigError(msg)
     said = next((wire for wire, tail in _PATHS.items() if path.endswith(tail)), None)
     if said and wanted and said != wanted:
         msg = f"model URL {url!r} is one of protocol {said}, but the protocol given is {wanted}"
@@ -122,8 +124,7 @@ def _known_protocol(protocol: str | None) -> Protocol | None:
     for wire in _PATHS:
         if protocol == wire:
             return wire
-    later = " (not supported yet)" if protocol == "responses" else ""
-    msg = f"protocol: expected {' or '.join(_PATHS)}, got {protocol!r}{later}"
+    msg = f"protocol: expected {' or '.join(_PATHS)}, got {protocol!r}"
     raise ConfigError(msg)
 
 

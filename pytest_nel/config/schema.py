@@ -5,9 +5,17 @@ while the run is planned, before any call. So a new plugin never touches this mo
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 MAX_CONCURRENT = 10_000
 """Requests in flight at most: beyond this one process runs out of sockets, not of patience."""
@@ -48,8 +56,28 @@ class PluginSpec(BaseModel):
         return dict(self.__pydantic_extra__ or {})
 
 
+_OWN_NAMES = frozenset({"input", "messages", "model", "n", "prompt", "stream", "stream_options"})
+
+
 class Generation(Model):
-    """Sampling parameters; null inherits from the level below (solver > service > server)."""
+    """Sampling parameters; null inherits from the level below.
+
+    The levels: solver, benchmark, service, and what the server does by itself.
+
+    Attributes:
+        temperature: 0 always takes the likeliest token.
+        top_p: Share of the probability that tokens are drawn from.
+        max_tokens: Tokens of an answer at most, reasoning included.
+        seed: For servers that can repeat themselves.
+        stop: Texts at which an answer ends.
+        frequency_penalty: Against tokens by how often they were there.
+        presence_penalty: Against tokens that were there.
+        logprobs: Whether the log-probability of each token of the answer is asked for and kept
+            in ``trajectories.jsonl``.
+        top_logprobs: Of how many alternatives as well; needs ``logprobs``.
+        extra_body: Further keys of the request body as the server knows them, such as ``top_k``
+            or ``chat_template_kwargs``.
+    """
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -58,10 +86,46 @@ class Generation(Model):
     stop: list[str] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=1, le=20)] | None = None
+    extra_body: dict[str, Any] | None = None
+
+    @field_validator("extra_body")
+    @classmethod
+    def _no_second_door(cls, body: dict[str, Any] | None) -> dict[str, Any] | None:
+        for name in body or {}:
+            if name in cls.model_fields:
+                msg = f"{name} is a setting of its own: write generation.{name}"
+                raise ValueError(msg)
+            if name in _OWN_NAMES:
+                msg = f"{name} is what the request itself says" + (
+                    ": ask several times with repeats" if name == "n" else ""
+                )
+                raise ValueError(msg)
+        return body
+
+    @model_validator(mode="after")
+    def _alternatives_to_something(self) -> "Generation":
+        if self.top_logprobs is not None and not self.logprobs:
+            msg = "top_logprobs says of how many tokens, logprobs: true that they are wanted"
+            raise ValueError(msg)
+        return self
 
     def given(self) -> dict[str, Any]:
-        """Only what is set."""
-        return self.model_dump(exclude_none=True)
+        """Only what is set, as a request says it: ``extra_body`` is not nested."""
+        own = self.model_dump(exclude_none=True, exclude={"extra_body"})
+        return {**own, **(self.extra_body or {})}
+
+
+def layered(*levels: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Sampling parameters of several levels as one; what comes first counts, key by key."""
+    whole: dict[str, Any] = {}
+    for level in reversed([level for level in levels if level]):
+        body = {**(whole.get("extra_body") or {}), **(level.get("extra_body") or {})}
+        whole |= {name: value for name, value in level.items() if value is not None}
+        if body:
+            whole["extra_body"] = body
+    return whole
 
 
 class Prices(Model):
@@ -122,6 +186,8 @@ class BenchmarkConfig(Model):
     Attributes:
         name: A built-in's name, a ``file.py`` or a ``file.py:benchmark``.
         solver: How problems are answered; plugin options.
+        generation: Sampling parameters for this benchmark; the solver's own stand before them,
+            the service's behind.
         repeats: Attempts per problem.
         max_problems: Take that many problems, after shuffling; null means all.
         max_concurrent: Requests in flight (C).
@@ -141,6 +207,7 @@ class BenchmarkConfig(Model):
 
     name: str
     solver: PluginSpec
+    generation: Generation = Generation()
     repeats: Annotated[int, Field(ge=1)] = 1
     max_problems: Annotated[int, Field(ge=1)] | None = None
     max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] = 32
@@ -154,6 +221,15 @@ class BenchmarkConfig(Model):
     evidence: Literal["ci", "point"] = "ci"
     params: dict[str, Any] = Field(default_factory=dict)
     scoring: ScoringConfig = ScoringConfig()
+
+    def settled(self) -> "BenchmarkConfig":
+        """The entry with its ``generation`` among the solver's options, which stand before it."""
+        mine = self.generation.model_dump(exclude_none=True)
+        own = self.solver.options.get("generation")
+        if not mine or not isinstance(own, Mapping | None):
+            return self  # nothing to say, or it is refused as what it is
+        options = {**self.solver.options, "generation": layered(own, mine)}
+        return self.model_copy(update={"solver": PluginSpec(type=self.solver.type, **options)})
 
 
 class OutputConfig(Model):

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]  # Any: what a user's row or a server's reply may hold
 Message: TypeAlias = dict[str, Any]  # an OpenAI chat message; content may be text or parts
-Protocol: TypeAlias = Literal["chat_completions", "completions"]
+Protocol: TypeAlias = Literal["chat_completions", "completions", "responses"]
 Outcome: TypeAlias = Literal["correct", "wrong", "unparsed", "unscored"]
 
 
@@ -60,6 +60,8 @@ class ModelResponse:
         tool_calls: Tool calls as the server sent them.
         requests: How many HTTP requests were made for this reply (1 = no retry).
         sampling: The generation parameters as sent.
+        logprobs: Log-probabilities of the answer's tokens as the server sent them, where they
+            were asked for.
         raw_response: The decoded body; dropped before recording.
     """
 
@@ -76,6 +78,7 @@ class ModelResponse:
     tool_calls: Sequence[JsonObject] = ()
     requests: int = 1
     sampling: Mapping[str, Any] = field(default_factory=dict)
+    logprobs: JsonObject | None = None
     raw_response: JsonObject | None = None
 
 
@@ -154,6 +157,8 @@ class Endpoint:
         timeout: Total seconds for one request.
         max_retries: Further requests after the first for what a retry may cure.
         weights: Digest of the model that is served, where the service has its file.
+        stream: Whether replies are streamed and put together again: for gateways that end a
+            connection on which nothing comes for a while. It changes no answer.
     """
 
     name: str
@@ -168,3 +173,4 @@ class Endpoint:
     timeout: float = 600.0
     max_retries: int = 5
     weights: str | None = None
+    stream: bool = False

@@ -134,7 +134,7 @@ def items_of(
     loop = LoopThread("nel-plan")
     try:
         plan = make_plan(
-            _held(run, environment, entry, label),
+            _held(run, environment, entry, label).settled(),
             environment,
             loop.call(environment.dataset_size()),
             taken=frozenset(run.benchmarks),

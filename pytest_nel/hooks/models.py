@@ -1,7 +1,7 @@
 """From options to a suite: which model, and what the command line changes in a suite."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
             _put(solver, {"system-prompt": "system_prompt"}, options)
             asked = _asked(suite, solver)
             if asked is not None:
-                _put_generation(solver, asked, options)
+                _put_generation((solver, entry), asked, options)
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
     for spec in services:
         _put(spec, {"timeout": "timeout"}, options)
@@ -147,19 +147,22 @@ def _asked(suite: JsonObject, solver: JsonObject) -> JsonObject | None:
     return found if isinstance(found, dict) else None
 
 
-def _put_generation(solver: JsonObject, service: JsonObject, options: Options) -> None:
+def _put_generation(before: Sequence[JsonObject], service: JsonObject, options: Options) -> None:
     """Sampling parameters belong to the service, so that ``nel_model`` sends them as well.
 
-    The command line's stand before the solver's own; ini values only fill what neither says.
+    The command line's stand before those of ``before``: solver and benchmark; ini values only
+    fill what nobody says.
     """
-    own, served = solver.get("generation") or {}, service.get("generation") or {}
-    if not isinstance(own, dict) or not isinstance(served, dict):
+    levels = [level.get("generation") or {} for level in before]
+    served = service.get("generation") or {}
+    if not all(isinstance(level, dict) for level in [*levels, served]):
         return  # refused as what they are
     changed = dict(served)
     _put(changed, _PER_GENERATION, options)
     for option, key in _PER_GENERATION.items():
-        if option in options.given and own.get(key) is not None:
-            own[key] = options.given[option]
+        for level in levels:
+            if option in options.given and level.get(key) is not None:
+                level[key] = options.given[option]
     if changed:
         service["generation"] = changed
 

@@ -70,6 +70,9 @@ def _add_choice(choice: JsonObject, message: JsonObject, choices: object) -> Non
     for key in ("finish_reason", "error"):
         if first.get(key) is not None:
             choice[key] = first[key]
+    logprobs = first.get("logprobs")
+    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+        choice.setdefault("logprobs", {"content": []})["content"] += logprobs["content"]
     if isinstance(first.get("text"), str):
         choice["text"] = choice.get("text", "") + first["text"]
     piece = first.get("delta", first.get("message"))

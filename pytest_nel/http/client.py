@@ -16,7 +16,7 @@ from pytest_nel.core.errors import (
     RunStopped,
 )
 from pytest_nel.core.types import Endpoint, Message, ModelResponse, Protocol
-from pytest_nel.http import faults
+from pytest_nel.http import faults, responses
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.openai import BadReply, parse_reply, request_body
 from pytest_nel.http.retry import Fault, Retry
@@ -134,7 +134,7 @@ class ModelClient:
             await http.aclose()
 
     async def chat(self, messages: Sequence[Message], **sampling: Any) -> ModelResponse:
-        """Ask a chat-completions endpoint.
+        """Ask an endpoint of chat completions or responses.
 
         Args:
             messages: The conversation.
@@ -145,14 +145,16 @@ class ModelClient:
             InfraError: No answer; what a retry may cure was retried.
             ConfigError: The endpoint speaks another protocol, or a parameter cannot be sent.
         """
-        return await self._ask("chat_completions", "messages", list(messages), sampling)
+        if self.endpoint.protocol == "responses":
+            return await self._ask("responses", responses.fields(messages), sampling)
+        return await self._ask("chat_completions", {"messages": list(messages)}, sampling)
 
     async def complete(self, prompt: str, **sampling: Any) -> ModelResponse:
         """Ask a text-completions endpoint; see :meth:`chat`."""
-        return await self._ask("completions", "prompt", prompt, sampling)
+        return await self._ask("completions", {"prompt": prompt}, sampling)
 
     async def _ask(
-        self, protocol: Protocol, field: str, value: object, sampling: Mapping[str, Any]
+        self, protocol: Protocol, asked: Mapping[str, Any], sampling: Mapping[str, Any]
     ) -> ModelResponse:
         endpoint = self.endpoint
         if endpoint.protocol != protocol:
@@ -164,8 +166,8 @@ class ModelClient:
         if self._loop is not asyncio.get_running_loop() or self._closed:
             await self.open()
         given = {key: what for key, what in sampling.items() if what is not None}
-        sent = {**endpoint.generation, **given}
-        body = request_body(endpoint.model, field, value, sent)
+        sent = as_sent({**endpoint.generation, **given}, protocol)
+        body = request_body(endpoint.model, asked, sent, stream=endpoint.stream)
         made = 0
         while True:
             made += 1
@@ -273,6 +275,22 @@ class ModelClient:
         self._url = model.url
         self._headers = [pair for pair in model.headers.raw if pair[0].lower() != b"content-length"]
         self._extensions = dict(model.extensions)
+
+
+def as_sent(sampling: Mapping[str, Any], protocol: Protocol) -> Mapping[str, Any]:
+    """Sampling parameters under the names of a protocol.
+
+    Raises:
+        ConfigError: It has no such parameter.
+    """
+    if protocol == "responses":
+        return responses.sampling_as_sent(sampling)
+    if protocol == "completions" and "top_logprobs" in sampling:
+        most = {"logprobs": sampling["top_logprobs"]}  # here it is a number, not a switch
+        return {name: v for name, v in sampling.items() if name != "top_logprobs"} | most
+    if protocol == "completions" and sampling.get("logprobs") is True:
+        return {**sampling, "logprobs": 1}
+    return sampling
 
 
 def _checked_url(endpoint: Endpoint) -> httpx.URL:

@@ -13,13 +13,14 @@ from typing import Any
 from pytest_nel.core.errors import ConfigError, FailureKind, InfraError
 from pytest_nel.core.text import showable, storable
 from pytest_nel.core.types import JsonObject, ModelResponse
-from pytest_nel.http import _sse
+from pytest_nel.http import _sse, responses
 
 _LOG = logging.getLogger("pytest_nel.http")
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 # NaN and Infinity are no JSON, but Python servers write them beside log-probabilities.
 _DECODE = json.JSONDecoder(parse_constant=lambda _name: None).decode
-_RESERVED = frozenset({"model", "messages", "prompt"})
+RESERVED = frozenset({"input", "messages", "model", "n", "prompt", "stream", "stream_options"})
+"""What a request body says of its own accord, and no sampling parameter may say."""
 _HEAD = 300
 
 
@@ -36,27 +37,37 @@ class BadReply(InfraError):
         self.stated = stated
 
 
-def request_body(model: str, field: str, value: object, sampling: Mapping[str, Any]) -> bytes:
+def request_body(
+    model: str, asked: Mapping[str, Any], sampling: Mapping[str, Any], *, stream: bool = False
+) -> bytes:
     """Build a request body.
 
     Args:
         model: The model's name.
-        field: ``messages`` or ``prompt``.
-        value: What goes there.
-        sampling: Further parameters, without nulls.
+        asked: The question: ``messages``, ``prompt`` or ``input``.
+        sampling: Further parameters, without nulls, under the names of the protocol.
+        stream: Whether the reply is to come in pieces.
 
     Raises:
         ConfigError: A parameter is reserved or cannot be written as JSON.
     """
-    if clash := _RESERVED & sampling.keys():
+    if clash := RESERVED & sampling.keys():
         msg = f"{', '.join(sorted(clash))} is no sampling parameter: the client sets it itself"
         raise ConfigError(msg)
     try:
-        text = _ENCODE({"model": model, field: value, **sampling})
+        text = _ENCODE(
+            {"model": model, **asked, **sampling, **(_streamed(asked) if stream else {})}
+        )
     except (TypeError, ValueError, RecursionError) as exc:
         msg = f"the request to model {model!r} cannot be written as JSON: {exc}"
         raise ConfigError(msg) from exc
     return storable(text).encode("utf-8")
+
+
+def _streamed(asked: Mapping[str, Any]) -> JsonObject:
+    """A stream says nothing of tokens unless it is asked to; one of responses always does."""
+    more = {} if "input" in asked else {"stream_options": {"include_usage": True}}
+    return {"stream": True, **more}
 
 
 def one_line(text: str, limit: int = _HEAD) -> str:
@@ -93,6 +104,8 @@ def parse_reply(
         BadReply: There is no answer in it.
     """
     data = _decode(body, content_type)
+    if responses.is_response(data):
+        data = responses.as_completion(data)
     if error := data.get("error"):
         raise _stated_error(error)
     if data.get("object") == "error":
@@ -132,6 +145,7 @@ def _response(data: JsonObject, choice: JsonObject, sampling: JsonObject) -> Mod
         refusal=_text(message.get("refusal")) or None,
         tool_calls=_tool_calls(message),
         sampling=sampling,
+        logprobs=_logprobs(choice),
         raw_response=data,
     )
 
@@ -182,6 +196,11 @@ def _tool_calls(message: JsonObject) -> tuple[JsonObject, ...]:
     return ()
 
 
+def _logprobs(choice: JsonObject) -> JsonObject | None:
+    found = choice.get("logprobs")
+    return found if isinstance(found, dict) and found else None
+
+
 def _count(usage: JsonObject, *names: str) -> int | None:
     for name in names:
         value = usage.get(name)
@@ -195,7 +214,7 @@ def _count(usage: JsonObject, *names: str) -> int | None:
 def _finish_reason(reason: object, completion: int | None, sampling: JsonObject) -> str | None:
     if not isinstance(reason, str):
         return None
-    cap = _count(sampling, "max_completion_tokens", "max_tokens")
+    cap = _count(sampling, "max_completion_tokens", "max_tokens", "max_output_tokens")
     if reason == "stop" and cap and completion is not None and completion >= cap:
         return "length"  # some servers report "stop" for an answer that was cut at its cap
     return reason
@@ -264,8 +283,11 @@ def _decode(body: bytes, content_type: str) -> JsonObject:
 
 
 def _merged_stream(text: str) -> JsonObject:
+    events = [_json(event, "an event") for event in _sse.events(text)]
+    if (response := responses.streamed(events)) is not None:
+        return response
     try:
-        return _sse.merge([_json(event, "an event") for event in _sse.events(text)], text)
+        return _sse.merge(events, text)
     except _sse.CutStream as exc:
         raise BadReply(str(exc)) from None
 

@@ -164,6 +164,7 @@ def _model(solved: Mapping[str, Any]) -> JsonObject:
         "latency_ms": solved.get("latency_ms"),
         "request_hash": _short_hash(asked),
         "response_hash": _short_hash(response),
+        **({"logprobs": solved["logprobs"]} if "logprobs" in solved else {}),
     }
 
 

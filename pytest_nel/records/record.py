@@ -27,6 +27,7 @@ _MODEL_FIELDS = (
     "refusal",
     "requests",
 )
+_WHERE_THERE = ("tool_calls", "logprobs")
 _TOKEN_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
 _EMPTY: Sequence[Any] = (None, (), {}, [], "")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -147,7 +148,7 @@ class Solved:
     @classmethod
     def from_json(cls, row: Mapping[str, Any], benchmark: str) -> "Solved":
         """What :meth:`as_json` has written."""
-        model = {name: row[name] for name in (*_MODEL_FIELDS, "tool_calls") if name in row}
+        model = {name: row[name] for name in (*_MODEL_FIELDS, *_WHERE_THERE) if name in row}
         has_model = bool(row.get("has_model"))
         return cls(
             key=AttemptKey(benchmark, int(row["problem_idx"]), int(row["repeat"])),
@@ -197,6 +198,8 @@ def model_facts(response: ModelResponse) -> JsonObject:
     facts["latency_ms"] = _millis(response.latency_ms)
     if response.tool_calls:
         facts["tool_calls"] = list(response.tool_calls)
+    if response.logprobs:
+        facts["logprobs"] = response.logprobs
     return facts
 
 

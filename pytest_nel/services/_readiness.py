@@ -14,6 +14,7 @@ from pytest_nel.services._process import SupervisedProcess, without
 PATHS: Mapping[Protocol, str] = {
     "chat_completions": "/v1/chat/completions",
     "completions": "/v1/completions",
+    "responses": "/v1/responses",
 }
 TOO_SLOW: Final = "was not ready in time"
 DIED: Final = "ended before it was ready"
@@ -21,6 +22,12 @@ DIED: Final = "ended before it was ready"
 _PROBES: Mapping[Protocol, JsonObject] = {
     "chat_completions": {"messages": [{"role": "user", "content": "Hi"}]},
     "completions": {"prompt": "Hi"},
+    "responses": {"input": "Hi", "store": False},
+}
+_CAPS: Mapping[Protocol, JsonObject] = {
+    "chat_completions": {"max_tokens": 1},
+    "completions": {"max_tokens": 1},
+    "responses": {"max_output_tokens": 16},  # the least that the protocol's owner takes
 }
 _NOT_YET = (429, 502, 503, 504)  # loading, or a proxy before what is still loading
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
@@ -100,7 +107,7 @@ def wait_until_ready(
 
 def _complete(http: httpx.Client, probe: Probe, patience: float) -> httpx.Response:
     """Ask for one token: only that proves the whole path."""
-    body = {"model": probe.model, "max_tokens": 1, **_PROBES[probe.protocol]}
+    body = {"model": probe.model, **_CAPS[probe.protocol], **_PROBES[probe.protocol]}
     headers = {} if probe.api_key is None else {"Authorization": f"Bearer {probe.api_key}"}
     return http.post(probe.url, json=body, headers=headers, timeout=patience)
 

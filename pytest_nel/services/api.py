@@ -39,6 +39,8 @@ class ApiService:
             timeout: Seconds for one request in all.
             max_retries: Further requests after the first.
             prices: What tokens cost; null where that is not known.
+            stream: Whether replies come in pieces, for gateways that end a connection on which
+                nothing comes for a while; ``read_timeout`` then counts between pieces.
         """
 
         # An invalid api_key may be a real key: no error may quote it.
@@ -55,14 +57,7 @@ class ApiService:
         timeout: Annotated[float, Field(gt=0)] = 600.0
         max_retries: Annotated[int, Field(ge=0)] = 5
         prices: Prices | None = None
-
-        @field_validator("protocol", mode="before")
-        @classmethod
-        def _known_protocol(cls, value: object) -> object:
-            if value == "responses":
-                msg = "'responses' is not supported yet: use chat_completions or completions"
-                raise ValueError(msg)
-            return value
+        stream: bool = False
 
         @field_validator("url")
         @classmethod
@@ -122,6 +117,7 @@ class ApiService:
             read_timeout=config.read_timeout,
             timeout=config.timeout,
             max_retries=config.max_retries,
+            stream=config.stream,
         )
 
     def stop(self) -> None:

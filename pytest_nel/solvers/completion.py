@@ -22,7 +22,8 @@ class CompletionSolver:
 
         Attributes:
             service: The service to ask.
-            generation: Sampling parameters; what is null comes from the service.
+            generation: Sampling parameters; what is null comes from the benchmark's, then from
+                the service's.
             system_prompt: Not possible here: a completions endpoint has no system role.
         """
 
@@ -72,7 +73,8 @@ class CompletionSolver:
         """
         if seed.images:
             msg = (
-                "solver completion sends text only, but the problem has images: use solver type vlm"
+                "solver completion sends text only, but the problem has images: use solver type "
+                "simple with a chat endpoint"
             )
             raise ConfigError(msg)
         reply = await self._client.complete(plain_prompt(seed), **self._sampling)

@@ -7,7 +7,8 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import Sandbox
 from pytest_nel.core.types import Message, SeedResult, SolveResult
 from pytest_nel.http.answer import answer_flags
-from pytest_nel.http.client import ModelClient
+from pytest_nel.http.client import ModelClient, as_sent
+from pytest_nel.http.pictures import Detail, with_images
 
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -16,7 +17,7 @@ class SimpleSolver:
     """Sends the problem as a conversation and takes the reply as the answer.
 
     Raises:
-        ConfigError: The service speaks another protocol.
+        ConfigError: The service speaks another protocol, or has not a parameter of generation.
     """
 
     class Config(Model):
@@ -26,19 +27,22 @@ class SimpleSolver:
             service: The service to ask.
             system_prompt: The system message, for every benchmark: it replaces the benchmark's
                 own. Empty sends none; null leaves the benchmark's.
-            generation: Sampling parameters; what is null comes from the service.
+            generation: Sampling parameters; what is null comes from the benchmark's, then from
+                the service's.
+            image_detail: How closely the model looks at a problem's pictures.
         """
 
         service: str
         system_prompt: str | None = None
         generation: Generation | None = None
+        image_detail: Detail = "auto"
 
     version = 1
     """Raised when it asks otherwise than before: stored answers are then not its own."""
     reads_row = False
 
     def __init__(self, client: ModelClient, config: Config) -> None:
-        if client.endpoint.protocol != "chat_completions":
+        if client.endpoint.protocol == "completions":
             msg = (
                 f"solver simple: service {client.endpoint.name!r} speaks "
                 f"{client.endpoint.protocol}; use solver type completion, or set the service's "
@@ -48,6 +52,8 @@ class SimpleSolver:
         self._client = client
         self._system = config.system_prompt
         self._sampling = config.generation.given() if config.generation else {}
+        self._detail = config.image_detail
+        as_sent({**client.endpoint.generation, **self._sampling}, client.endpoint.protocol)
 
     async def open(self) -> None:
         """Bind the client to the loop of the run."""
@@ -61,13 +67,13 @@ class SimpleSolver:
         """Ask once.
 
         Raises:
-            ConfigError: The problem has images.
+            DataError: A picture of the problem cannot be sent.
             InfraError: The endpoint gave no answer.
         """
+        messages = conversation(seed, self._system)
         if seed.images:
-            msg = "solver simple sends text only, but the problem has images: use solver type vlm"
-            raise ConfigError(msg)
-        reply = await self._client.chat(conversation(seed, self._system), **self._sampling)
+            messages = await with_images(messages, seed.images, self._detail)
+        reply = await self._client.chat(messages, **self._sampling)
         return SolveResult(
             response=reply.content, model_response=reply, scoring_details=answer_flags(reply)
         )

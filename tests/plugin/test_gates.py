@@ -222,7 +222,10 @@ def test_a_benchmark_that_the_policy_wants_and_the_run_has_not_is_said_at_once(
     ended = gated(measured)
 
     assert ended.code == 1, ended.text
-    assert "gate.yaml requires what is not measured here: other, echos (did you mean echo?)" in ended.out
+    assert (
+        "gate.yaml requires what is not measured here: other, echos (did you mean echo?)"
+        in ended.out
+    )
     assert "MISSING: other [critical], echos [critical]" in ended.out
 
 

@@ -61,8 +61,8 @@ def test_a_url_that_carries_a_secret_is_refused_and_not_shown(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "protocol"),
     [
-        ("http://h/v1/responses", None),
-        ("http://h/v1", "responses"),
+        ("http://h/v1/responses", "completions"),
+        ("http://h/v1/completions", "responses"),
         ("http://h/v1", "chat"),
         ("http://h/v1/completions", "chat_completions"),
         ("http://h/v1/chat/completions", "completions"),

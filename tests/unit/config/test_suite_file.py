@@ -137,12 +137,6 @@ def test_keys_of_benchmarks_and_output_may_be_not_supported_yet_too() -> None:
     assert paths == ["benchmarks[0].sandbox", "benchmarks[0].playbook", "output.report"]
 
 
-def test_the_responses_protocol_is_not_supported_yet() -> None:
-    message = complaint(GOOD.replace("protocol: chat_completions", "protocol: responses"))
-
-    assert message.startswith("s.yaml:5: services.model.protocol: protocol 'responses' is not")
-
-
 def test_a_duplicate_key_names_both_lines() -> None:
     assert complaint(with_benchmark("repeats: 3")) == (
         "s.yaml:12: benchmarks[0].repeats: duplicate key, first used in line 10"

@@ -131,9 +131,9 @@ def test_a_path_of_the_servers_own_is_accepted(tmp_path: Path) -> None:
     assert made.url == "http://host/generate?api-version=2"
 
 
-def test_the_responses_protocol_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="not supported yet"):
-        endpoint(tmp_path, url="http://host/v1/responses", protocol="responses")
+def test_a_protocol_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="'responses'"):
+        endpoint(tmp_path, url="http://host/v1/other", protocol="other")
 
 
 def test_an_unknown_option_is_refused(tmp_path: Path) -> None:

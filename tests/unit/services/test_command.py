@@ -209,7 +209,7 @@ def test_no_message_shows_a_secret(make: Make, monkeypatch: pytest.MonkeyPatch, 
         ({"max_restarts": -1}, "max_restarts"),
         ({"api_key": PLANTED}, "expected a reference"),
         ({"gpus": 1}, "gpus"),
-        ({"protocol": "responses"}, "protocol"),
+        ({"protocol": "grpc"}, "protocol"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_and_not_quoted(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 import pytest_asyncio
 from pydantic import ValidationError
 
-from pytest_nel.core.errors import ConfigError, InfraError
+from pytest_nel.core.errors import ConfigError, DataError, InfraError
 from pytest_nel.core.protocols import NoSandbox
 from pytest_nel.core.types import Endpoint, SeedResult
 from pytest_nel.http.client import ModelClient
@@ -147,15 +148,77 @@ async def test_an_infrastructure_failure_is_raised_not_scored(model: Model) -> N
         await simple(model).solve(SeedResult("Q"), NoSandbox())
 
 
-async def test_images_are_refused_with_the_solver_that_takes_them(model: Model) -> None:
-    seed = SeedResult("Q", images=["a.png"])
+async def test_images_follow_the_text_of_the_last_user_message(
+    model: Model, tmp_path: Path
+) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    url = "https://h.test/b.jpg"
+    earlier = [USER, {"role": "assistant", "content": "A"}]
+    seed = SeedResult("Q", messages=[*earlier, USER], images=[str(tmp_path / "a.png"), url])
 
-    with pytest.raises(ConfigError, match="vlm"):
-        await simple(model).solve(seed, NoSandbox())
-    with pytest.raises(ConfigError, match="vlm"):
-        await completion(model).solve(seed, NoSandbox())
+    await simple(model, image_detail="low").solve(seed, NoSandbox())
+
+    *before, asked = model.sent[0]["messages"]
+    assert before == earlier
+    assert asked["content"] == [
+        {"type": "text", "text": "Q"},
+        {
+            "type": "image_url",
+            "image_url": {"url": "data:image/png;base64,iVBORw==", "detail": "low"},
+        },
+        {"type": "image_url", "image_url": {"url": url, "detail": "low"}},
+    ]
+    assert USER == {"role": "user", "content": "Q"}
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [(["/nowhere/a.png"], "cannot be read"), (["/nowhere/a.txt"], "name of a picture ends in")],
+)
+async def test_what_is_no_picture_is_refused_and_nothing_is_sent(
+    model: Model, images: list[str], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        await simple(model).solve(SeedResult("Q", images=images), NoSandbox())
 
     assert model.sent == []
+
+
+async def test_images_are_refused_by_a_solver_of_plain_text(model: Model) -> None:
+    with pytest.raises(ConfigError, match="solver type simple"):
+        await completion(model).solve(SeedResult("Q", images=["a.png"]), NoSandbox())
+
+    assert model.sent == []
+
+
+async def test_further_keys_of_the_body_are_sent_and_recorded(model: Model) -> None:
+    generation = {"temperature": 0, "extra_body": {"top_k": 5}}
+
+    result = await simple(model, generation=generation).solve(SeedResult("Q"), NoSandbox())
+
+    assert (model.sent[0]["top_k"], model.sent[0]["temperature"]) == (5, 0)
+    assert result.model_response is not None
+    assert result.model_response.sampling == {"temperature": 0, "top_k": 5}
+
+
+async def test_log_probabilities_are_asked_for_as_each_protocol_has_it(model: Model) -> None:
+    generation = {"logprobs": True, "top_logprobs": 3}
+
+    await simple(model, generation=generation).solve(SeedResult("Q"), NoSandbox())
+    await completion(model, generation=generation).solve(SeedResult("Q"), NoSandbox())
+
+    chat, text = model.sent
+    assert (chat["logprobs"], chat["top_logprobs"]) == (True, 3)
+    assert (text["logprobs"], "top_logprobs" in text) == (3, False)
+
+
+async def test_a_parameter_that_the_protocol_has_not_is_refused_before_any_call(
+    model: Model,
+) -> None:
+    client = model.client("responses", generation={"seed": 1})
+
+    with pytest.raises(ConfigError, match="seed: the protocol responses has no such parameter"):
+        simple(model, client)
 
 
 async def test_a_service_of_the_other_protocol_is_refused_before_any_call(model: Model) -> None:
