@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import ModelResponse
 from pytest_nel.http.answer import answer_flags
-from pytest_nel.http.openai import BadReply, error_message, parse_reply, request_body
+from pytest_nel.http.openai import BadReply, error_message, parse_reply
 from tests.unit.http.raw_server import answer
 
 
@@ -364,46 +363,3 @@ def test_any_error_body_has_a_short_message(body: bytes) -> None:
 )
 def test_an_error_message_is_the_servers_own_words(body: bytes, message: str) -> None:
     assert error_message(body) == message
-
-
-def test_a_request_is_compact_json_in_utf8() -> None:
-    body = request_body("m", {"messages": [{"role": "user", "content": "é"}]}, {"top_p": 1})
-
-    assert body == '{"model":"m","messages":[{"role":"user","content":"é"}],"top_p":1}'.encode()
-
-
-def test_a_lone_surrogate_in_a_prompt_can_be_sent() -> None:
-    assert json.loads(request_body("m", {"prompt": "a\ud800b"}, {}))["prompt"] == "a\ufffdb"
-
-
-@pytest.mark.parametrize(
-    "sampling",
-    [{"temperature": float("nan")}, {"x": object()}, {"model": "other"}],
-    ids=["nan", "object", "reserved"],
-)
-def test_a_parameter_that_cannot_be_sent_is_a_config_error(sampling: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        request_body("m", {"prompt": "p"}, sampling)
-
-
-def test_a_streamed_request_asks_for_its_tokens_to_be_counted() -> None:
-    body = json.loads(request_body("m", {"prompt": "p"}, {}, stream=True))
-
-    assert body["stream"] is True
-    assert body["stream_options"] == {"include_usage": True}
-
-
-def test_log_probabilities_are_kept_streamed_or_not() -> None:
-    token = {"token": "4", "logprob": -0.1}
-    plain = {
-        "choices": [{"message": {"content": "4"}, "logprobs": {"content": [token]}}],
-    }
-    piece = {"choices": [{"delta": {"content": "4"}, "logprobs": {"content": [token]}}]}
-    stream = f"data: {json.dumps(piece)}\n\ndata: {json.dumps(piece)}\n\ndata: [DONE]\n\n"
-
-    found = [parse_reply(json.dumps(plain).encode()), parse_reply(stream.encode())]
-
-    assert [reply.logprobs for reply in found] == [
-        {"content": [token]},
-        {"content": [token, token]},
-    ]
