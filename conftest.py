@@ -1,11 +1,15 @@
 """For this repository's own tests; never shipped in the wheel."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 pytest_plugins = ["pytester"]
+
+_TESTS = Path(__file__).parent / "tests"
+_WHOLE_RUNS = ("arch", "browser", "chaos", "docs", "perf", "plugin")
 
 # A busy CI machine misses any deadline, and must fail on the same examples each time.
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -17,6 +21,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How long tests/chaos goes on."""
     text = "Repeat the tests of kills and resumptions with so many seeds more"
     parser.addoption("--chaos-rounds", type=int, default=0, metavar="N", help=text)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start whole runs take most of the time and depend little on the interpreter."""
+    for item in items:
+        folder = item.path.relative_to(_TESTS).parts[0] if item.path.is_relative_to(_TESTS) else ""
+        if folder in _WHOLE_RUNS and item.get_closest_marker("everywhere") is None:
+            item.add_marker("once")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,10 +1,12 @@
 """A benchmark whose answers are good or bad as the environment says, with a baseline of it."""
 
 import json
+import shutil
 
 import pytest
 
 from tests.plugin.running import Ended, Nel
+from tests.support.endpoint import RunningEndpoint
 
 BENCH = """
 from pytest_nel import benchmark, exact_match, scorer
@@ -55,13 +57,25 @@ benchmarks:
 """
 
 
-@pytest.fixture
-def measured(nel: Nel) -> Nel:
-    """A folder with a policy and a baseline whose 100 answers are all right."""
+@pytest.fixture(scope="session")
+def measured_once(
+    tmp_path_factory: pytest.TempPathFactory, shared_endpoint: RunningEndpoint
+) -> Nel:
+    """What ``measured`` copies, since measuring it takes longer than most tests of it."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    nel = Nel(folder, shared_endpoint.url)
     nel.write("bench_echo.py", BENCH.format(say="say", count=100))
     nel.write("conftest.py", SOLVER)
     nel.write("gate.yaml", POLICY)
     assert run(nel, "base").code == 0
+    return nel
+
+
+@pytest.fixture
+def measured(nel: Nel, measured_once: Nel) -> Nel:
+    """A folder with a policy and a baseline whose 100 answers are all right."""
+    shutil.copytree(measured_once.folder, nel.folder, dirs_exist_ok=True)
     return nel
 
 

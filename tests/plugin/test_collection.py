@@ -7,6 +7,8 @@ import pytest
 from tests.plugin.running import ROOT, Nel, rows, sums
 from tests.support.endpoint import RunningEndpoint
 
+pytestmark = pytest.mark.everywhere
+
 IDS = re.compile(r"^(\S+::\S+\[\d+-r\d+\])", re.MULTILINE)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pytest_nel.cli.main import main
-from tests.plugin.gating import POLICY, asked_nothing, checks, gated, measured, run
+from tests.plugin.gating import POLICY, asked_nothing, checks, gated, measured, measured_once, run
 from tests.plugin.running import Nel
 
-__all__ = ["measured"]
+__all__ = ["measured", "measured_once"]
 
 REBUILT: list[list[str]] = [["--rebuild"], []]
 

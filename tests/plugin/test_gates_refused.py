@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.plugin.gating import BENCH, POLICY, asked_nothing, gated, measured, run
+from tests.plugin.gating import BENCH, POLICY, asked_nothing, gated, measured, measured_once, run
 from tests.plugin.running import Nel
 
-__all__ = ["measured"]
+__all__ = ["measured", "measured_once"]
 
 
 def test_a_limit_that_no_candidate_can_meet_is_refused_first(measured: Nel, how: list[str]) -> None:

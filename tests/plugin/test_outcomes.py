@@ -6,6 +6,8 @@ import pytest
 
 from tests.plugin.running import Nel, rows, sums
 
+pytestmark = pytest.mark.everywhere
+
 ALL = rows("7", "8", "no idea", "crash")
 
 

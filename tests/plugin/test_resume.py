@@ -5,8 +5,12 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from tests.plugin.running import Ended, Nel, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
+
+pytestmark = pytest.mark.everywhere
 
 RUN = ["bench_sums.py", "--nel-output-dir", "run"]
 

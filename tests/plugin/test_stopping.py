@@ -13,6 +13,8 @@ from tests.plugin.conftest import ANSWERS
 from tests.plugin.running import Ended, Nel, rows, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
+pytestmark = pytest.mark.everywhere
+
 
 @pytest.fixture
 def slow() -> Iterator[RunningEndpoint]:

@@ -17,6 +17,8 @@ from tests.plugin.deadly import (
 from tests.plugin.running import Ended, Nel, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
+pytestmark = pytest.mark.everywhere
+
 AGAIN = 2 * 32  # attempts that may be under way in both workers when one dies
 
 

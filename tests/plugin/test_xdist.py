@@ -10,6 +10,8 @@ import pytest
 from tests.plugin.running import Nel, rows, sums
 from tests.support.endpoint import RunningEndpoint
 
+pytestmark = pytest.mark.everywhere
+
 TIMES = {"latency_ms"}
 XDIST = ("-p", "xdist")
 
