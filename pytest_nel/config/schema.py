@@ -142,6 +142,27 @@ class Prices(Model):
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
 
 
+class BudgetConfig(Model):
+    """What one session may spend; then nothing more is begun, and the run is incomplete.
+
+    What is in flight is finished and counted. A resumption has the budget anew.
+
+    Attributes:
+        max_cost: Money, in the currency of the services' prices.
+        max_tokens: Prompt and completion tokens of all answers together.
+        max_time: Seconds from the first attempt on.
+    """
+
+    max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+    max_time: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    @property
+    def limits(self) -> bool:
+        """Whether it limits anything."""
+        return any(value is not None for value in self.model_dump().values())
+
+
 def _a_label(value: str) -> str:
     if not value.strip() or value != value.strip() or not value.isprintable():
         msg = "expected text without space around it or line breaks"
@@ -203,6 +224,7 @@ class BenchmarkConfig(Model):
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
         scoring: Further scorers.
+        budget: What this benchmark may spend.
     """
 
     name: str
@@ -221,6 +243,7 @@ class BenchmarkConfig(Model):
     evidence: Literal["ci", "point"] = "ci"
     params: dict[str, Any] = Field(default_factory=dict)
     scoring: ScoringConfig = ScoringConfig()
+    budget: BudgetConfig = BudgetConfig()
 
     def settled(self) -> "BenchmarkConfig":
         """The entry with its ``generation`` among the solver's options, which stand before it."""
@@ -257,6 +280,7 @@ class RunConfig(Model):
         services: Endpoints and deployments by name.
         benchmarks: What is measured.
         output: Where results go.
+        budget: What all benchmarks together may spend.
         shard_from: ``slurm_array``: each task of a Slurm array measures its part. Only a suite
             that says so is cut that way: an array may have nothing to do with it.
     """
@@ -264,4 +288,5 @@ class RunConfig(Model):
     services: dict[str, PluginSpec]
     benchmarks: Annotated[list[BenchmarkConfig], Field(min_length=1)]
     output: OutputConfig = OutputConfig()
+    budget: BudgetConfig = BudgetConfig()
     shard_from: Literal["slurm_array"] | None = None

@@ -6,8 +6,8 @@ result, so it never stalls a request in flight, and a debugger or Ctrl-C reaches
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from pytest_nel.core.errors import (
@@ -21,13 +21,13 @@ from pytest_nel.core.errors import (
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
-    ModelResponse,
     Outcome,
     SeedResult,
-    SolveResult,
     VerifyResult,
 )
+from pytest_nel.engine.answered import answered, failed, not_a
 from pytest_nel.engine.asked import fill_in
+from pytest_nel.engine.budget import Purse
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.extra import judged_also, judged_also_here, says_more
 from pytest_nel.engine.guard import Guard
@@ -36,8 +36,7 @@ from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.user_code import of_user, says
 from pytest_nel.records.journal import JournalWriter
-from pytest_nel.records.record import Scored, Solved, StepRecord, model_facts
-from pytest_nel.scoring.reasoning import split_reasoning
+from pytest_nel.records.record import Scored, Solved, StepRecord
 from pytest_nel.scoring.result import to_verify_result
 
 Pending: TypeAlias = Solved | Kept | StepRecord
@@ -46,12 +45,6 @@ Pending: TypeAlias = Solved | Kept | StepRecord
 _NO_SANDBOX = NoSandbox()
 _RETRY_BASE = 5.0
 _RETRY_CAP = 30.0
-_RESULT_FIELDS: Sequence[tuple[str, Any, str]] = (  # Any: what isinstance takes
-    ("response", str, "text"),
-    ("model_response", ModelResponse | None, "a ModelResponse or None"),
-    ("trajectory", Sequence, "a list"),
-    ("scoring_details", Mapping, "a dict"),
-)
 
 
 @dataclass(slots=True)
@@ -68,6 +61,7 @@ class AttemptRunner:
         taken_over: Attempts of a process that has died, and what is written about them.
         cache: Answers of other runs, or None.
         shares: Whether repeats may share an answer of the cache.
+        purse: Asked before anything is begun, told what was spent.
         sleep: Waits before an attempt is made again.
     """
 
@@ -79,6 +73,7 @@ class AttemptRunner:
     past: Past | None = None
     cache: CachedAnswers | None = None
     shares: bool = False
+    purse: Purse = field(default_factory=Purse)
     taken_over: tuple[Collection[AttemptKey], Past] | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -87,6 +82,7 @@ class AttemptRunner:
 
         Raises:
             NoAnswer: Re-scoring, and nobody has answered this.
+            RunStopped: A budget is spent.
         """
         past = self._past(key)
         known = past is not None and key in past
@@ -102,6 +98,7 @@ class AttemptRunner:
         if seed is not None:
             await self._answer(seed, solved)
         self.journal.solved(solved)
+        self.purse.spend(solved)
         self.guard.solved(None if solved.graceful else solved.failure, solved.error)
         if self.journal.syncs_each:
             await asyncio.to_thread(self.journal.sync)
@@ -136,6 +133,7 @@ class AttemptRunner:
         if past is not None and past.mode is Mode.RESCORE:
             msg = "no answer is stored"
             raise NoAnswer(msg)
+        self.purse.check()
         self.journal.started(key, alone=alone)
 
     def _judge_now(self, solved: Solved) -> Scored:
@@ -241,10 +239,10 @@ class AttemptRunner:
         try:
             seed = await of_user(self._seed, solved)
         except Exception as error:  # noqa: BLE001 - a user's environment may raise anything
-            _failed(solved, FailureKind.SYSTEM, f"seed failed: {says(error)}")
+            failed(solved, FailureKind.SYSTEM, f"seed failed: {says(error)}")
             return None
-        if (fault := _not_a(SeedResult, seed)) is not None:
-            _failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
+        if (fault := not_a(SeedResult, seed)) is not None:
+            failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
             return None
         fill_in(solved, seed)
         if self.identity is not None:
@@ -276,30 +274,30 @@ class AttemptRunner:
                 await self._tries(seed, solved)
         except TimeoutError as error:
             if not deadline.expired():
-                _failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
+                failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
                 return
             text = f"no answer within {limit:g} s, retries included (benchmark `timeout`)"
-            _failed(solved, FailureKind.SOLVE_TIMEOUT, text)
+            failed(solved, FailureKind.SOLVE_TIMEOUT, text)
 
     async def _tries(self, seed: SeedResult, solved: Solved) -> None:
         last = self.plan.config.max_system_retries
         while True:
             try:
-                _answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
+                answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
             except GracefulError as error:
                 solved.graceful = True
-                _failed(solved, FailureKind.MODEL_ERROR, says(error))
+                failed(solved, FailureKind.MODEL_ERROR, says(error))
             except InfraError as error:
                 solved.requests += error.requests
                 if error.retryable and solved.tries < last:
                     await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (solved.tries - 1)))
                     solved.tries += 1
                     continue
-                _failed(solved, error.kind, str(error))
+                failed(solved, error.kind, str(error))
             except (TimeoutError, JournalError):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
-                _failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
+                failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
             return
 
     async def _verify(self, solved: Solved) -> Scored:
@@ -322,39 +320,6 @@ class AttemptRunner:
                 return _no_score(ScorerError(text), began)
             return _no_score(self._verify_failed(solved, error), began)
         return _judged(solved, judged, environment.pass_at, began)
-
-
-def _not_a(kind: type, value: object) -> str | None:
-    if isinstance(value, kind):
-        return None
-    return f"must return a {kind.__name__}, got {type(value).__name__}"
-
-
-def _answered(solved: Solved, result: object) -> None:
-    if not isinstance(result, SolveResult):
-        _failed(solved, FailureKind.SYSTEM, f"solve() {_not_a(SolveResult, result)}")
-        return
-    for name, kind, wanted in _RESULT_FIELDS:
-        value = getattr(result, name)
-        if not isinstance(value, kind):
-            msg = f"solve() returned a SolveResult with {name}={value!r:.80}; it must be {wanted}"
-            _failed(solved, FailureKind.SYSTEM, msg)
-            return
-    reply = result.model_response
-    reward: Any = result.reward  # Any: a solver of a user's may have put anything there
-    if reply is not None:
-        solved.model, solved.sampling = model_facts(reply), reply.sampling
-    solved.response, solved.reasoning = split_reasoning(
-        result.response, reply.reasoning_content if reply is not None else None
-    )
-    solved.trajectory = result.trajectory
-    solved.details = result.scoring_details
-    solved.reward = float(reward) if hasattr(reward, "__float__") else reward  # numpy's too
-
-
-def _failed(solved: Solved, kind: FailureKind, text: str) -> Solved:
-    solved.failure, solved.error = str(kind), text
-    return solved
 
 
 def without_scorer(solved: Solved, pass_at: float) -> Scored | None:

@@ -12,6 +12,7 @@ from pytest_nel.core.errors import JournalError, RunStopped
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.attempt import AttemptRunner, Pending
+from pytest_nel.engine.budget import Purse
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard, StopReason
 from pytest_nel.engine.identity import Identity
@@ -59,6 +60,7 @@ class How:
         past: What earlier processes have written.
         cache: Answers of other runs.
         shares: Whether repeats may share an answer of the cache.
+        purse: What it may spend.
     """
 
     at_once: int | None = None
@@ -66,6 +68,7 @@ class How:
     past: Past | None = None
     cache: CachedAnswers | None = None
     shares: bool = False
+    purse: Purse = field(default_factory=Purse)
 
 
 class Engine:
@@ -112,7 +115,15 @@ class Engine:
         self.prepare(plan.environment)
         journal = self.writing.open(self._run_dir / plan.id, plan.id)
         self._runners[plan.id] = AttemptRunner(
-            plan, solver, journal, self.guard, how.identity, how.past, how.cache, how.shares
+            plan,
+            solver,
+            journal,
+            self.guard,
+            how.identity,
+            how.past,
+            how.cache,
+            how.shares,
+            how.purse,
         )
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
@@ -267,6 +278,12 @@ class Engine:
         for past in self._pasts():
             total += past.counts
         return total
+
+    @property
+    def spent(self) -> list[str]:
+        """Budgets for whose sake attempts were left out."""
+        budgets = {id(one): one for each in self._runners.values() for one in each.purse.budgets}
+        return [str(one.spent) for one in budgets.values() if one.left_out]
 
     @property
     def stop_reason(self) -> StopReason | None:

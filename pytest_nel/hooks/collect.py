@@ -11,7 +11,7 @@ import pytest
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import Suite, load_suite, validate_suite
-from pytest_nel.config.schema import BenchmarkConfig
+from pytest_nel.config.schema import BenchmarkConfig, BudgetConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
@@ -35,6 +35,7 @@ class SuiteFile(pytest.File):
         try:
             suite = self._load(run)
             _declare(run, suite)
+            run.budgets[self.nodeid] = suite.config.budget
             written = suite.raw["benchmarks"]
             for entry, raw in zip(suite.config.benchmarks, written, strict=True):
                 yield from self._benchmark(run, entry, raw)
@@ -104,6 +105,7 @@ def python_items(
             entry = suite.config.benchmarks[0]
         else:
             entry = BenchmarkConfig.model_validate(expand(written))
+        run.budgets[collector.nodeid] = BudgetConfig.model_validate(raw.get("budget") or {})
         environment = _environment(value, collector.path.parent)
         location = (_relative(collector), getattr(value, "line", None) or 0)
         return [

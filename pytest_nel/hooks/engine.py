@@ -1,6 +1,7 @@
 """Starts the engine with the first item of a session and ends it with the session."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from pytest_nel.config.schema import PluginSpec, Prices
 from pytest_nel.core.errors import ConfigError, JournalError, NelError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.budget import Purse
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
+from pytest_nel.hooks.budgets import Budgets
 from pytest_nel.hooks.cache import cache_of
 from pytest_nel.hooks.gating import check_before, check_comparable
 from pytest_nel.hooks.inherit import suspects
@@ -76,14 +79,18 @@ def _begin(run: Run, item: pytest.Item) -> None:
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
     identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
     who = list(zip(benches, solvers, identities, strict=True))
-    plans = [_plan_json(one, known) | _prices(run, one, by) for one, by, known in who]
+    prices = {one.plan.id: _prices(run, one, by) for one, by, _ in who}
+    plans = [_plan_json(one, known) | prices[one.plan.id] for one, _, known in who]
+    budgets = Budgets(run, {name: found.get("prices") for name, found in prices.items()})
+    purses = [budgets.purse(bench) if asks else Purse() for bench in benches]
     check_comparable(run, plans)
     for bench, plan, identity in zip(benches, plans, identities, strict=True):
         settle(run, bench, plan, identity)
     write_snapshot(run)  # only now: one that is refused changes nothing
     room = rooms(run, benches)
-    for bench, solver, identity in who:
-        engine.add(bench.plan, solver, _how(run, bench, identity, room[bench.plan.id]))
+    for (bench, solver, identity), purse in zip(who, purses, strict=True):
+        how = _how(run, bench, identity, room[bench.plan.id])
+        engine.add(bench.plan, solver, replace(how, purse=purse))
     limit, window = limits(run, benches, max(room.values()))
     if (told := told_to_stop(run)) is not None:  # while all this was made ready
         engine.stop(told)
@@ -287,6 +294,7 @@ def end(run: Run) -> None:
     if run.engine is not None:
         run.engine.close()
         run.kept += run.engine.kept
+        run.notes += run.engine.spent
         run.stop = run.stop or run.engine.stop_reason
     if run.cache is not None:
         run.cache.close()

@@ -31,6 +31,7 @@ _PER_BENCHMARK = {
     "max-unscored": "max_unscored",
     "strict": "strict",
 }
+_PER_BUDGET = {"max-cost": "max_cost", "max-total-tokens": "max_tokens", "max-time": "max_time"}
 _PER_GENERATION = {"temperature": "temperature", "max-tokens": "max_tokens"}
 OF_THE_MODEL = ("temperature", "max-tokens", "timeout", "api-key-env")
 """Options about how a model is asked: nobody sees them where no model is."""
@@ -130,6 +131,10 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
             asked = _asked(suite, solver)
             if asked is not None:
                 _put_generation((solver, entry), asked, options)
+    budget = dict(suite.get("budget") or {})
+    _put(budget, _PER_BUDGET, options)
+    if budget:
+        suite["budget"] = budget
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
     for spec in services:
         _put(spec, {"timeout": "timeout"}, options)

@@ -167,6 +167,9 @@ OPTIONS = (
         "output-dir", _place, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"
     ),
     Option("shuffle-seed", _seed, "SEED", "Order of the problems, or none (default: 42)"),
+    Option("max-cost", _number(float, 0, above=True), "MONEY", "Stop when answers cost that much"),
+    Option("max-total-tokens", _number(int, 1), "N", "Stop when all answers took that many tokens"),
+    Option("max-time", _number(float, 0, above=True), "S", "Begin nothing after so many seconds"),
     Option("max-unscored", _number(int, 0), "N", "Attempts that may lack a score (default: 0)"),
     Option(
         "max-consecutive-unscored",

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from pytest_nel.config.schema import PluginSpec
+from pytest_nel.config.schema import BudgetConfig, PluginSpec
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import StopReason
@@ -174,6 +174,7 @@ class Run:
         derived: Files and bundles, when the run is over.
         checks: Decisions, when the run is over.
         gating: What the run is held against.
+        budgets: What each suite may spend, by the node id of its file.
     """
 
     config: pytest.Config
@@ -218,6 +219,7 @@ class Run:
     derived: list[Derived] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     gating: Gating = field(default_factory=Gating)
+    budgets: dict[str, BudgetConfig] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

@@ -1,0 +1,52 @@
+"""What a solver returned, as a record has it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_nel.core.errors import FailureKind
+from pytest_nel.core.types import ModelResponse, SolveResult
+from pytest_nel.records.record import Solved, model_facts
+from pytest_nel.scoring.reasoning import split_reasoning
+
+_RESULT_FIELDS: Sequence[tuple[str, Any, str]] = (  # Any: what isinstance takes
+    ("response", str, "text"),
+    ("model_response", ModelResponse | None, "a ModelResponse or None"),
+    ("trajectory", Sequence, "a list"),
+    ("scoring_details", Mapping, "a dict"),
+)
+
+
+def not_a(kind: type, value: object) -> str | None:
+    """What a part of a user's should have returned, or None where it did."""
+    if isinstance(value, kind):
+        return None
+    return f"must return a {kind.__name__}, got {type(value).__name__}"
+
+
+def answered(solved: Solved, result: object) -> None:
+    """Note what a solver returned, or that it is nothing one may return."""
+    if not isinstance(result, SolveResult):
+        failed(solved, FailureKind.SYSTEM, f"solve() {not_a(SolveResult, result)}")
+        return
+    for name, kind, wanted in _RESULT_FIELDS:
+        value = getattr(result, name)
+        if not isinstance(value, kind):
+            msg = f"solve() returned a SolveResult with {name}={value!r:.80}; it must be {wanted}"
+            failed(solved, FailureKind.SYSTEM, msg)
+            return
+    reply = result.model_response
+    reward: Any = result.reward  # Any: a solver of a user's may have put anything there
+    if reply is not None:
+        solved.model, solved.sampling = model_facts(reply), reply.sampling
+    solved.response, solved.reasoning = split_reasoning(
+        result.response, reply.reasoning_content if reply is not None else None
+    )
+    solved.trajectory = result.trajectory
+    solved.details = result.scoring_details
+    solved.reward = float(reward) if hasattr(reward, "__float__") else reward  # numpy's too
+
+
+def failed(solved: Solved, kind: FailureKind, text: str) -> Solved:
+    """Note why there is no answer."""
+    solved.failure, solved.error = str(kind), text
+    return solved

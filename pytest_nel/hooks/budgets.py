@@ -1,0 +1,61 @@
+"""What the benchmarks of a run may spend: budgets of suites and of benchmarks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_nel.config.schema import BudgetConfig
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.engine.budget import Budget, Purse
+from pytest_nel.engine.past import Mode
+from pytest_nel.hooks.state import BenchmarkRun, Run
+
+
+class Budgets:
+    """The budgets of one process, which begin with it.
+
+    Args:
+        run: The run.
+        prices: Of each benchmark's model, by plan id.
+
+    Raises:
+        ConfigError: Costs are limited where they are unknown or in several currencies.
+    """
+
+    def __init__(self, run: Run, prices: Mapping[str, Mapping[str, Any] | None]) -> None:
+        self._run = run
+        self._prices = prices
+        self._of_suites: dict[str, Budget] = {}
+        benches = [run.benchmarks[name] for name in run.names]
+        for suite, limits in run.budgets.items():
+            mine = [bench for bench in benches if bench.suite == suite]
+            if limits.max_cost is not None and mine and run.mode is not Mode.RESCORE:
+                self._refuse_unpriced(f"the budget of {suite}", mine)
+            if limits.limits:
+                self._of_suites[suite] = self._made(suite, limits)
+
+    def purse(self, bench: BenchmarkRun) -> Purse:
+        """What a benchmark is paid from."""
+        own = bench.plan.config.budget
+        if own.max_cost is not None:
+            self._refuse_unpriced(f"the budget of {bench.plan.id}", [bench])
+        budgets = [self._made(bench.plan.id, own)] if own.limits else []
+        if bench.suite in self._of_suites:
+            budgets.append(self._of_suites[bench.suite])
+        return Purse(budgets, self._prices[bench.plan.id])
+
+    def _made(self, name: str, limits: BudgetConfig) -> Budget:
+        worker = self._run.worker
+        return Budget(name, limits, parts=worker.shards if worker else 1)
+
+    def _refuse_unpriced(self, whose: str, benches: Sequence[BenchmarkRun]) -> None:
+        without = [bench.plan.id for bench in benches if not self._prices[bench.plan.id]]
+        if without:
+            msg = (
+                f"{whose} limits the cost, but what {', '.join(without)} costs is not known: give "
+                "its service `prices`, or limit max_tokens instead"
+            )
+            raise ConfigError(msg)
+        found = {str((self._prices[bench.plan.id] or {})["currency"]) for bench in benches}
+        if len(found) > 1:
+            msg = f"{whose} limits the cost, but prices are in {' and '.join(sorted(found))}"
+            raise ConfigError(msg)

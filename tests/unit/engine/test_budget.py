@@ -1,0 +1,73 @@
+"""What a session may spend, and when that is spent."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_nel.config.schema import BudgetConfig
+from pytest_nel.core.errors import RunStopped
+from pytest_nel.engine.budget import Budget
+
+EACH = {"prompt_tokens": 10, "completion_tokens": 5}
+PRICES = {"prompt": 100_000.0, "completion": 200_000.0, "currency": "EUR"}  # 2 an answer
+
+
+def test_money_is_spent_by_the_prices_of_prompts_and_completions() -> None:
+    budget = Budget("s", BudgetConfig(max_cost=4))
+
+    budget.spend(EACH, PRICES)
+    budget.check()
+    budget.spend(EACH, PRICES)
+
+    with pytest.raises(RunStopped, match="budget of s is spent: max_cost 4, used 4"):
+        budget.check()
+    assert budget.left_out
+
+
+def test_tokens_of_prompts_and_completions_are_spent() -> None:
+    budget = Budget("s", BudgetConfig(max_tokens=16))
+
+    budget.spend(EACH, None)
+    budget.check()
+    budget.spend(EACH, None)
+
+    with pytest.raises(RunStopped, match="max_tokens 16, used 30"):
+        budget.check()
+
+
+def test_time_is_spent_by_itself() -> None:
+    now = [100.0]
+    budget = Budget("s", BudgetConfig(max_time=60), clock=lambda: now[0])
+
+    budget.check()
+    now[0] = 160.0
+
+    with pytest.raises(RunStopped, match="max_time 60 s"):
+        budget.check()
+
+
+@pytest.mark.parametrize("model", [None, {}, {"prompt_tokens": 5, "completion_tokens": None}])
+def test_where_tokens_are_unknown_a_limit_on_them_cannot_be_kept(
+    model: dict[str, object] | None,
+) -> None:
+    limited, timed = Budget("s", BudgetConfig(max_cost=9)), Budget("t", BudgetConfig(max_time=9))
+
+    limited.spend(model, PRICES)
+    timed.spend(model, PRICES)
+
+    timed.check()
+    with pytest.raises(RunStopped, match="cannot be kept: an answer came without its tokens"):
+        limited.check()
+
+
+@given(st.integers(1, 9), st.integers(1, 10_000))
+def test_processes_together_exceed_it_by_their_last_answers_only(parts: int, limit: int) -> None:
+    budgets = [Budget("s", BudgetConfig(max_tokens=limit), parts=parts) for _ in range(parts)]
+
+    spent = 0
+    for budget in budgets:
+        while budget.spent is None:
+            budget.spend(EACH, None)
+            spent += 15
+
+    assert limit <= spent < limit + 15 * parts
