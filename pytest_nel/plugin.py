@@ -38,7 +38,11 @@ class _Early:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Refuse what must be refused before pytest is configured."""
+    """What must be settled or refused before pytest is configured."""
+    if config.getoption("nel_dry_run", default=None):
+        from pytest_nel.hooks.dry_run import only_plan  # noqa: PLC0415 - only where it is given
+
+        only_plan(config)
     if config.getoption("looponfail", default=False) and asked_for(config):
         from pytest_nel.hooks.refuse import refuse_loop  # noqa: PLC0415 - only in a nel run
 

@@ -32,11 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run pytest and return its exit status."""
+    check(options)
+    return int(pytest.main(pytest_arguments(options, options.rest)))
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse a line that names nothing to measure."""
     if options.suite is None and options.bench is None:
         options.usage_error("name a suite file, or a benchmark with --bench")
     if options.suite is not None and not options.suite.is_file():
         options.usage_error(f"no such suite file: {options.suite}")
-    return int(pytest.main(pytest_arguments(options, options.rest)))
 
 
 def pytest_arguments(options: argparse.Namespace, rest: Sequence[str] = ()) -> list[str]:

@@ -17,6 +17,7 @@ COMMANDS = {
     ("cache", "prune"): "pytest_nel.cli.cache_prune",
     ("compare",): "pytest_nel.cli.compare",
     ("eval", "merge"): "pytest_nel.cli.eval_merge",
+    ("eval", "plan"): "pytest_nel.cli.eval_plan",
     ("eval", "report"): "pytest_nel.cli.eval_report",
     ("eval", "run"): "pytest_nel.cli.eval_run",
     ("gate",): "pytest_nel.cli.gate",

@@ -217,9 +217,14 @@ OPTIONS = (
         "What too little evidence means: fail (exit 6, the default), or ok (exit 0)",
     ),
     Option("markdown", _place, "FILE", "Write scores and checks as Markdown, for a pull request"),
+    Option(
+        "estimate-from", _place, "DIR", "For --nel-dry-run: a run that tells what attempts take"
+    ),
+    Option("plan-file", _place, "FILE", "For --nel-dry-run: write the plan as JSON"),
     Option("show", _one_of(*SHOWS), "WHICH", f"Print attempts in full: {', '.join(SHOWS)}"),
 )
 FLAGS = (
+    Option("dry-run", _truth, "", "Say what the run would do and cost; start and write nothing"),
     Option("strict", _truth, "", "Wrong and unparsed answers fail their item"),
     Option("resume", _truth, "", "Go on in the run directory that is there: solve what is missing"),
     Option("rescore", _truth, "", "Judge stored answers again; no model is asked"),
@@ -241,6 +246,9 @@ _NO_INI = {
     "min",
     "allow-different",
     "markdown",
+    "dry-run",
+    "estimate-from",
+    "plan-file",
 }  # what one call does, and no default
 
 

@@ -15,7 +15,8 @@ from pytest_nel.hooks.models import override, suite_args, suite_for
 from pytest_nel.hooks.state import Run
 from pytest_nel.services import REGISTRY as SERVICES
 
-_LIMITS = ("max_concurrent", "parallel")
+LIMITS = ("max_concurrent", "parallel")
+"""Options of services that limit how many requests are in flight."""
 _PLAIN = "popen"
 
 
@@ -110,7 +111,7 @@ def _limits(run: Run) -> Iterator[tuple[str, int]]:
     for name, spec in services_of(run).items():
         model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
         config = validated(model.Config, spec.options, f"services.{name}")
-        for limit in _LIMITS:
+        for limit in LIMITS:
             found = getattr(config, limit, None)
             if found is not None:
                 yield f"{limit} of service {name}", found

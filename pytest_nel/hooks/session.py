@@ -14,6 +14,7 @@ from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.engine.past import Mode
 from pytest_nel.hooks import fixtures, outcome, protocol
 from pytest_nel.hooks.control import Listener
+from pytest_nel.hooks.dry_run import DryRun
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.gating import gating_of
 from pytest_nel.hooks.junit import Junit
@@ -39,6 +40,10 @@ def activate(config: pytest.Config) -> Run:
     if run_key in config.stash:
         return config.stash[run_key]
     options = resolve(config, getenv)
+    beside = [name for name in ("estimate-from", "plan-file") if name in options.given]
+    if beside and "dry-run" not in options.given:
+        msg = f"--nel-{beside[0]} belongs to a plan: add --nel-dry-run"
+        raise pytest.UsageError(msg)
     role = _role(config)
     run = _worker_run(config, options) if role == "worker" else _new_run(config, options, role)
     config.stash[run_key] = run
@@ -65,6 +70,8 @@ def _register(run: Run) -> None:
         "terminal": Terminal(run),
         "junit": Junit(run),
     }
+    if run.options.given.get("dry-run"):
+        plugins["dry-run"] = DryRun(run)
     if run.options.given.get("only"):
         plugins["only"] = Only(run)
     if run.role == "controller":

@@ -1,0 +1,239 @@
+"""``--nel-dry-run``: what a run would do, cost and decide; nothing is started, nothing written."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.config.schema import Prices
+from pytest_nel.core.errors import NelError
+from pytest_nel.core.keys import safe_name
+from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.runtime import Parts, validated
+from pytest_nel.gate.verdict import Exit
+from pytest_nel.hooks.gating import check_before, names_of_checks
+from pytest_nel.hooks.refuse import LIMITS
+from pytest_nel.hooks.state import BenchmarkRun, Run
+from pytest_nel.records.estimate import Estimate, each_of, estimate
+from pytest_nel.records.sides import StoredRun, stored_run
+from pytest_nel.services import REGISTRY as SERVICES
+
+_FILES = (
+    *("eval-*.json", "failure_analysis.json", "journal/*.jsonl", "plan.json"),
+    *("results.jsonl", "runtime_stats.json", "trajectories.jsonl"),
+)
+_WHOLE_FILES = ("suite.nel.yaml", "run.json", "checks.json")
+
+
+def only_plan(config: pytest.Config) -> None:
+    """Make pytest collect and no more; before anything else is configured."""
+    config.option.collectonly = True
+    config.option.dist = "no"
+    config.option.verbose = min(config.option.verbose, -2)  # the plan stands for the list of items
+
+
+class DryRun:
+    """Says the plan when everything is collected.
+
+    Args:
+        run: The run that will not be.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._trouble: list[str] = []
+        self._plan: JsonObject = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """Look at everything that a run looks at before it begins."""
+        run = self._run
+        if not run.benchmarks or run.config_error:
+            return
+        try:
+            check_before(run)
+        except NelError as error:
+            self._trouble += str(error).splitlines()
+        self._plan = self._made()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A plan that cannot be is a mistake of usage; the file is for machines."""
+        if self._trouble:
+            session.exitstatus = Exit.USAGE
+        path = self._run.options.get("plan-file")
+        if path is not None and self._plan:
+            target = Path(self._run.config.invocation_params.dir, path)
+            try:
+                target.write_text(json.dumps(self._plan, indent=2) + "\n", encoding="utf-8")
+            except OSError as error:
+                self._trouble.append(f"{path}: the plan cannot be written: {error.strerror}")
+                session.exitstatus = Exit.USAGE
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """The plan in words."""
+        if self._plan:
+            terminalreporter.section("plan: nothing was started")
+            for line in plan_lines(self._plan):
+                terminalreporter.write_line(line)
+        for line in self._trouble:
+            terminalreporter.write_line(line, red=True)
+
+    def _made(self) -> JsonObject:
+        run = self._run
+        known = self._earlier()
+        entries = [self._entry(bench, known) for bench in run.benchmarks.values()]
+        used = sorted(
+            {bench.service for bench in run.benchmarks.values() if bench.service is not None}
+        )
+        return {
+            "benchmarks": entries,
+            "total": _total(entries),
+            "estimated_from": None if known is None else str(known.directory),
+            "services": [self._service(name) for name in run.services if name in used],
+            "checks": list(names_of_checks(run)),
+            "directory": str(run.directory),
+            "files": [
+                *(str(run.directory / name) for name in _WHOLE_FILES),
+                *(
+                    str(run.directory / entry["benchmark"] / name)
+                    for entry in entries
+                    for name in _FILES
+                ),
+                *(
+                    str(run.directory / "logs" / f"server-{safe_name(name)}.log")
+                    for name in used
+                    if SERVICES.load(run.services[name].type).deploys
+                ),
+            ],
+            "problems": list(self._trouble),
+        }
+
+    def _earlier(self) -> StoredRun | None:
+        """The run that tells what an attempt takes: the one named for it, else the baseline."""
+        named = self._run.options.get("estimate-from")
+        if named is None:
+            return self._run.gating.baseline
+        try:
+            return stored_run(self._run.config.invocation_params.dir / named)
+        except NelError as error:
+            self._trouble.append(f"--nel-estimate-from: {error}")
+            return None
+
+    def _entry(self, bench: BenchmarkRun, known: StoredRun | None) -> JsonObject:
+        plan = bench.plan
+        attempts = len(plan.problems) * plan.repeats
+        at_once = min([plan.config.max_concurrent, *self._limits(bench.service)])
+        found = {}
+        each = None if known is None else each_of(known, plan.id)
+        if each is not None:
+            found = estimate(each, attempts, at_once, self._prices(bench)).as_json()
+            found["from_attempts"] = each.seen
+        return {
+            "benchmark": plan.id,
+            "problems": len(plan.problems),
+            "dataset_size": plan.facts["dataset_size"],
+            "repeats": plan.repeats,
+            "attempts": attempts,
+            "service": bench.service,
+            "max_concurrent": at_once,
+            "currency": (self._prices(bench) or {}).get("currency"),
+            "budget": plan.config.budget.model_dump(exclude_none=True),
+            "estimate": found or None,
+        }
+
+    def _limits(self, service: str | None) -> Iterator[int]:
+        spec = self._run.services.get(service or "")
+        if spec is None:
+            return
+        model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        with contextlib.suppress(NelError):  # it is said of the service itself
+            config = validated(model.Config, spec.options, f"services.{service}")
+            found = (getattr(config, name, None) for name in LIMITS)
+            yield from (limit for limit in found if limit is not None)
+
+    def _prices(self, bench: BenchmarkRun) -> JsonObject | None:
+        spec = self._run.services.get(bench.service or "")
+        prices = None if spec is None else spec.options.get("prices")
+        if prices is None:
+            return None
+        found: Prices = validated(Prices, prices, f"services.{bench.service}.prices")
+        return found.model_dump()
+
+    def _service(self, name: str) -> JsonObject:
+        run, spec = self._run, self._run.services[name]
+        kind = SERVICES.load(spec.type)
+        try:
+            Parts(run.services, log_dir=run.directory / "logs").service(name)
+        except NelError as error:
+            self._trouble += str(error).splitlines()
+        key = str(spec.options.get("api_key") or "").removeprefix("${").removesuffix("}")
+        if key and not getenv(key):
+            self._trouble.append(f"services.{name}.api_key: the variable {key} is not set")
+        url = spec.options.get("url")
+        return {
+            "name": name,
+            "type": spec.type,
+            "starts": kind.deploys,
+            "model": spec.options.get("model"),
+            "url": None if url is None else str(url).partition("?")[0],
+        }
+
+
+def _total(entries: list[JsonObject]) -> JsonObject:
+    """Sums; None where a part is unknown or has another currency."""
+    found = [entry["estimate"] or {} for entry in entries]
+    currencies = {entry["currency"] for entry in entries}
+    sums: JsonObject = {"attempts": sum(entry["attempts"] for entry in entries)}
+    for name in ("tokens", "cost", "seconds"):
+        values = [each.get(name) for each in found]
+        known = None not in values and (name != "cost" or len(currencies) == 1)
+        sums[name] = sum(values) if known else None
+    return sums
+
+
+def plan_lines(plan: JsonObject) -> Iterator[str]:
+    """The plan for people."""
+    for entry in plan["benchmarks"]:
+        yield f"{entry['benchmark']}: {entry['attempts']:,} attempts{_about(entry)}"
+    total = plan["total"]
+    if len(plan["benchmarks"]) > 1:
+        currency = plan["benchmarks"][0]["currency"]
+        whole = {"estimate": total, "currency": currency}
+        yield f"together: {total['attempts']:,} attempts{_about(whole)}"
+    source = plan["estimated_from"]
+    if source is None:
+        yield "no estimate: name a run of a few problems with --nel-estimate-from DIR"
+    else:
+        yield f"estimated from {source}; the time is what answers take with none waiting in a queue"
+    for service in plan["services"]:
+        does = "would start" if service["starts"] else f"asks {service['url']}"
+        yield f"service {service['name']} ({service['type']}, {service['model']}): {does}"
+    for name in plan["checks"]:
+        yield f"check {name}"
+    yield f"would write into {plan['directory']}:"
+    for path in plan["files"]:
+        yield f"  {path.removeprefix(plan['directory'])[1:]}"
+
+
+def _about(entry: JsonObject) -> str:
+    found = Estimate(**{name: (entry["estimate"] or {}).get(name) for name in Estimate.__slots__})
+    said = []
+    if found.tokens is not None:
+        said.append(f"{found.tokens:,.0f} tokens")
+    if found.cost is not None:
+        said.append(f"{found.cost:,.2f} {entry['currency']}")
+    if found.seconds is not None:
+        said.append(_time(found.seconds))
+    return f", about {', '.join(said)}" if said else ""
+
+
+def _time(seconds: float) -> str:
+    minutes = seconds / 60
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"

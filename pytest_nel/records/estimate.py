@@ -1,0 +1,98 @@
+"""What attempts will take, judged by those of an earlier run or of a sample."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_nel.core.types import JsonObject
+from pytest_nel.records._result_rows import keyed_rows
+from pytest_nel.records.sides import RESULTS, StoredRun
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """What one attempt took on average.
+
+    Attributes:
+        seen: Attempts that say their tokens.
+        prompt_tokens: Of one attempt; None where none says it.
+        completion_tokens: As above, reasoning included.
+        latency: Seconds of one answer; None where none says it.
+    """
+
+    seen: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    latency: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What many attempts will take; None where nothing is known.
+
+    Attributes:
+        tokens: Prompts and completions together.
+        cost: In the currency of the prices.
+        seconds: With so many at once as are allowed; a lower bound where answers queue.
+    """
+
+    tokens: float | None
+    cost: float | None
+    seconds: float | None
+
+    def as_json(self) -> JsonObject:
+        """For machines, rounded."""
+        return {
+            "tokens": None if self.tokens is None else round(self.tokens),
+            "cost": None if self.cost is None else round(self.cost, 6),
+            "seconds": None if self.seconds is None else round(self.seconds, 1),
+        }
+
+
+def each_of(run: StoredRun, benchmark: str) -> Each | None:
+    """Averages over the attempts of a benchmark; None where the run has not measured it.
+
+    Raises:
+        OSError: Its rows cannot be read.
+    """
+    bundle = run.bundles.get(benchmark)
+    if bundle is None:
+        return None
+    scores = (bundle.get("benchmark") or {}).get("scores") or {}
+    runtime = scores.get("runtime") or {}
+    steps = int(runtime.get("total_steps") or 0) - int(runtime.get("steps_without_usage") or 0)
+    return Each(
+        max(0, steps),
+        _mean(runtime.get("total_prompt_tokens"), steps),
+        _mean(runtime.get("total_completion_tokens"), steps),
+        _latency(run, benchmark),
+    )
+
+
+def estimate(each: Each, attempts: int, at_once: int, prices: Mapping[str, Any] | None) -> Estimate:
+    """What so many attempts will take."""
+    tokens = cost = None
+    if each.prompt_tokens is not None and each.completion_tokens is not None:
+        tokens = attempts * (each.prompt_tokens + each.completion_tokens)
+        if prices is not None:
+            prompts = each.prompt_tokens * float(prices["prompt"])
+            cost = attempts * (prompts + each.completion_tokens * float(prices["completion"]))
+            cost /= _MILLION
+    seconds = None if each.latency is None else math.ceil(attempts / at_once) * each.latency
+    return Estimate(tokens, cost, seconds)
+
+
+def _mean(total: object, count: int) -> float | None:
+    return float(total) / count if isinstance(total, int | float) and count > 0 else None
+
+
+def _latency(run: StoredRun, benchmark: str) -> float | None:
+    path = run.paths[benchmark].with_name(RESULTS)
+    if not path.is_file():
+        return None
+    found = [row.get("latency_ms") for _, row in keyed_rows(path)]
+    known = [value for value in found if isinstance(value, int | float) and value > 0]
+    return math.fsum(known) / len(known) / 1000 if known else None

@@ -1,0 +1,92 @@
+"""A plan says what a run then does, and nothing is started for it."""
+
+import json
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from tests.plugin.running import Nel, sums
+from tests.support.endpoint import RunningEndpoint
+
+RUN = ("my.nel.yaml", "--nel-output-dir", "run")
+
+
+def planned(nel: Nel, *args: str) -> tuple[int, dict[str, Any]]:
+    """The exit status and the plan of ``nel eval plan --json``."""
+    line = [sys.executable, "-m", "pytest_nel.cli.main", "eval", "plan", "my.nel.yaml"]
+    done = subprocess.run(
+        [*line, "--output-dir", "run", "--json", *args],
+        cwd=nel.folder,
+        env=nel.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return done.returncode, found
+
+
+def priced(nel: Nel) -> None:
+    nel.bench(sums(12))
+    path = nel.suite("bench_sums.py", more="repeats: 2, max_concurrent: 4")
+    prices = "prices: {prompt: 1000000, completion: 1000000}"
+    path.write_text(path.read_text().replace("model: m}", f"model: m, {prices}}}"))
+
+
+def test_a_plan_is_what_the_run_then_does(nel: Nel, endpoint: RunningEndpoint) -> None:
+    priced(nel)
+    sample = nel.run("my.nel.yaml", "--nel-output-dir", "sample", model=False)
+    assert sample.code == 0, sample.text
+    before = endpoint.stats()["requests"]
+
+    code, plan = planned(nel, "--estimate-from", "sample")
+    nothing = (endpoint.stats()["requests"], (nel.folder / "run").exists())
+    ended = nel.run(*RUN, model=False)
+
+    assert (code, nothing) == (0, (before, False))
+    assert ended.code == 0, ended.text
+    [bundle] = (nel.folder / "run" / "sums").glob("eval-*.json")
+    took = json.loads(bundle.read_text())["benchmark"]["scores"]["runtime"]
+    [entry] = plan["benchmarks"]
+    assert (entry["attempts"], entry["estimate"]["from_attempts"]) == (24, 24)
+    assert entry["estimate"]["tokens"] == took["total_tokens"]
+    assert abs(entry["estimate"]["cost"] - took["cost"]["total"]) < 0.001
+    assert plan["total"]["seconds"] > 0
+    checks = {
+        check["id"] for check in json.loads((nel.folder / "run/checks.json").read_text())["checks"]
+    }
+    assert set(plan["checks"]) == checks
+    files(nel, plan)
+
+
+def files(nel: Nel, plan: dict[str, Any]) -> None:
+    """Each file of the run is one that the plan has; each of the plan but one is there."""
+    there = [str(path) for path in Path(nel.folder, "run").rglob("*") if path.is_file()]
+    assert [path for path in there if not any(fnmatch(path, one) for one in plan["files"])] == []
+    missing = [one for one in plan["files"] if not any(fnmatch(path, one) for path in there)]
+    assert [Path(one).name for one in missing] == ["failure_analysis.json"]  # nothing failed
+
+
+def test_what_a_run_would_be_refused_for_is_said_all_at_once(nel: Nel) -> None:
+    priced(nel)
+    path = nel.folder / "my.nel.yaml"
+    path.write_text(path.read_text().replace("model: m,", "model: m, api_key: '${NOT_SET_9}',"))
+
+    ended = nel.run(*RUN, "--nel-dry-run", "--nel-min", "sums=0.9", model=False)
+
+    assert ended.code == 4, ended.text
+    assert "min_score 0.9 cannot be shown with 12 problems" in ended.out
+    assert "services.model.api_key: the variable NOT_SET_9 is not set" in ended.out
+    assert "sums: 24 attempts" in ended.out
+    assert not (nel.folder / "run").exists()
+
+
+def test_options_of_a_plan_need_one(nel: Nel) -> None:
+    priced(nel)
+
+    ended = nel.run(*RUN, "--nel-estimate-from", "x", model=False)
+
+    assert ended.code == 4, ended.text
+    assert "--nel-estimate-from belongs to a plan: add --nel-dry-run" in ended.text
