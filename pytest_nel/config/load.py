@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from pytest_nel.config import matrix
 from pytest_nel.config._document import Document, read_document
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
 from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
@@ -214,10 +215,11 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
             yield Problem(("services", name), message)
     for index, benchmark in enumerate(config.benchmarks):
         service = benchmark.solver.options.get("service")
-        if service is not None and service not in config.services:
+        if service is not None and service not in {*config.services, *config.matrix}:
             message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
             yield Problem(("benchmarks", index, "solver", "service"), message)
         yield from _same_names(index, benchmark.scoring.metrics)
+    yield from matrix.problems(config)
 
 
 def _same_names(index: int, metrics: Iterable[MetricConfig]) -> Iterator[Problem]:

@@ -207,6 +207,7 @@ class BenchmarkConfig(Model):
     Attributes:
         name: A built-in's name, a ``file.py`` or a ``file.py:benchmark``.
         solver: How problems are answered; plugin options.
+        variant: What tells it from other entries of the same benchmark; part of its name.
         generation: Sampling parameters for this benchmark; the solver's own stand before them,
             the service's behind.
         repeats: Attempts per problem.
@@ -229,6 +230,7 @@ class BenchmarkConfig(Model):
 
     name: str
     solver: PluginSpec
+    variant: Annotated[str, AfterValidator(_a_label)] | None = None
     generation: Generation = Generation()
     repeats: Annotated[int, Field(ge=1)] = 1
     max_problems: Annotated[int, Field(ge=1)] | None = None
@@ -280,6 +282,8 @@ class RunConfig(Model):
         services: Endpoints and deployments by name.
         benchmarks: What is measured.
         output: Where results go.
+        matrix: Names that a solver's ``service`` may have beside those of services: the benchmark
+            is then measured with each of these services, and they are compared with the first.
         budget: What all benchmarks together may spend.
         shard_from: ``slurm_array``: each task of a Slurm array measures its part. Only a suite
             that says so is cut that way: an array may have nothing to do with it.
@@ -288,5 +292,6 @@ class RunConfig(Model):
     services: dict[str, PluginSpec]
     benchmarks: Annotated[list[BenchmarkConfig], Field(min_length=1)]
     output: OutputConfig = OutputConfig()
+    matrix: dict[str, Annotated[list[str], Field(min_length=2)]] = Field(default_factory=dict)
     budget: BudgetConfig = BudgetConfig()
     shard_from: Literal["slurm_array"] | None = None

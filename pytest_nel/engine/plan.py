@@ -113,7 +113,7 @@ def make_plan(
     if scorers:
         known["scorers"] = {each.name: each.identity() for each in scorers}
     return BenchmarkPlan(
-        id=_unique(environment.name or config.name, taken),
+        id=_unique(_name(environment, config), taken),
         config=config,
         environment=environment,
         problems=problems,
@@ -122,6 +122,11 @@ def make_plan(
         facts=known,
         scorers=scorers,
     )
+
+
+def _name(environment: EvalEnvironment, config: BenchmarkConfig) -> str:
+    name = environment.name or config.name
+    return name if config.variant is None else f"{name}-{config.variant}"
 
 
 def _unique(name: str, taken: frozenset[str]) -> str:

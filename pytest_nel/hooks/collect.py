@@ -11,6 +11,7 @@ import pytest
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import Suite, load_suite, validate_suite
+from pytest_nel.config.matrix import entries
 from pytest_nel.config.schema import BenchmarkConfig, BudgetConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
@@ -36,8 +37,7 @@ class SuiteFile(pytest.File):
             suite = self._load(run)
             _declare(run, suite)
             run.budgets[self.nodeid] = suite.config.budget
-            written = suite.raw["benchmarks"]
-            for entry, raw in zip(suite.config.benchmarks, written, strict=True):
+            for entry, raw in entries(suite.config, suite.raw):
                 yield from self._benchmark(run, entry, raw)
         except NelError as error:
             msg = f"{ERROR_MARK}{error}"

@@ -44,6 +44,12 @@ def services_of(run: Run) -> dict[str, PluginSpec]:
     return specs
 
 
+def services_of_matrices(run: Run) -> list[str]:
+    """The models that the suites of the command line compare, in the order of the files."""
+    lists = (names for suite in _suites(run) for names in suite.config.matrix.values())
+    return [name for names in lists for name in names]
+
+
 def refuse(run: Run) -> None:
     """Raise where workers cannot do together what is asked of them.
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.hooks.gating import names_of_checks
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
+from pytest_nel.hooks.refuse import services_of_matrices
 from pytest_nel.hooks.state import BenchmarkRun, Run, before_bracket
 from pytest_nel.records.files import Derived
+from pytest_nel.records.variants import variants
 from pytest_nel.reports.gate import gate_lines
 from pytest_nel.reports.github import annotations
+from pytest_nel.reports.models import model_lines
 from pytest_nel.reports.progress import Flow, Progress, progress_line
 from pytest_nel.reports.summary import Line, check_lines, kept_lines, run_lines, shown_record
 
@@ -205,12 +209,24 @@ class Terminal:
         notes = [*kept_lines(run.kept), *(Line(note, {"yellow": True}) for note in run.notes)]
         results = [(derived.bundle, derived.problems) for derived in run.derived]
         yield from run_lines(results, run.checks, notes)
+        yield from self._models()
         yield from self._gate()
         if run.stop is not None:
             yield Line(f"stopped: {run.stop.text}", {"red": True})
         elif run.interrupted:
             yield Line("interrupted: the same line with --nel-resume goes on", {"red": True})
         yield Line(f"results: {shown_path(run.directory, self._config)}")
+
+    def _models(self) -> Iterator[Line]:
+        """Compared with the first of the suite, not of the alphabet."""
+        mine = [one for one in self._run.derived if one.plan["config"].get("variant")]
+        if not mine:
+            return
+        order = services_of_matrices(self._run)
+        try:
+            yield from model_lines(variants(sorted(mine, key=partial(_place, order))))
+        except OSError as error:
+            yield Line(f"models cannot be compared: {error}", {"yellow": True})
 
     def _gate(self) -> list[Line]:
         report = self._run.gating.report
@@ -238,6 +254,11 @@ class Terminal:
             yield Line(f"  record:    {shown_path(path, self._config)} line {number}")
         if rest:
             yield Line(f"… and {rest:,} more: {shown_path(path, self._config)}")
+
+
+def _place(order: Sequence[str], one: Derived) -> int:
+    service = one.plan["config"]["solver"].get("service")
+    return order.index(service) if service in order else len(order)
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
