@@ -138,7 +138,7 @@ def _string_problems(text: str, variables: Mapping[str, str]) -> Iterator[str]:
             )
     for match in _SELF_REFERENCE.finditer(text):
         yield (
-            f"{match[0]} refers to another place of the file, which is not supported yet; "
+            f"{match[0]} refers to another place of a suite file, and this stands in none: "
             f"write the value, or ${match[0]} for the literal text"
         )
 

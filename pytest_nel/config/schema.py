@@ -116,6 +116,26 @@ class ScoringConfig(Model):
     metrics: list[MetricConfig] = Field(default_factory=list)
 
 
+class SandboxConfig(Model):
+    """Where the code of a solver runs.
+
+    Attributes:
+        type: ``none``, the only one: solvers ask a model and run nothing.
+    """
+
+    type: Literal["none"]
+
+
+class ClusterConfig(Model):
+    """Where the run itself happens.
+
+    Attributes:
+        type: ``local``, the only one: where pytest is started.
+    """
+
+    type: Literal["local"]
+
+
 class BenchmarkConfig(Model):
     """One entry of ``benchmarks``.
 
@@ -137,6 +157,7 @@ class BenchmarkConfig(Model):
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
         scoring: Further scorers.
+        sandbox: ``none``, or the name of one of ``sandboxes``.
     """
 
     name: str
@@ -154,6 +175,8 @@ class BenchmarkConfig(Model):
     evidence: Literal["ci", "point"] = "ci"
     params: dict[str, Any] = Field(default_factory=dict)
     scoring: ScoringConfig = ScoringConfig()
+    # not part of plans: it determines no answer as long as there is only one
+    sandbox: SandboxConfig | str = Field(default=SandboxConfig(type="none"), exclude=True)
 
 
 class OutputConfig(Model):
@@ -181,6 +204,8 @@ class RunConfig(Model):
         services: Endpoints and deployments by name.
         benchmarks: What is measured.
         output: Where results go.
+        cluster: Where the run happens.
+        sandboxes: Sandboxes by name.
         shard_from: ``slurm_array``: each task of a Slurm array measures its part. Only a suite
             that says so is cut that way: an array may have nothing to do with it.
     """
@@ -188,4 +213,6 @@ class RunConfig(Model):
     services: dict[str, PluginSpec]
     benchmarks: Annotated[list[BenchmarkConfig], Field(min_length=1)]
     output: OutputConfig = OutputConfig()
+    cluster: ClusterConfig = ClusterConfig(type="local")
+    sandboxes: dict[str, SandboxConfig] = Field(default_factory=dict)
     shard_from: Literal["slurm_array"] | None = None
