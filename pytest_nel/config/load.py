@@ -76,8 +76,8 @@ _ONLY_TYPES: Mapping[type[BaseModel], tuple[str, str]] = {
     ClusterConfig: (
         "local",
         (
-            "is not supported: a run happens where pytest is started; in a job of a cluster, start it "
-            "there, in parts by `shard_from` or --nel-shard"
+            "is not supported: a run happens where pytest is started; in a job of a cluster, start "
+            "it there, in parts by `shard_from` or --nel-shard"
         ),
     ),
     SandboxConfig: (
