@@ -12,11 +12,14 @@ import yaml
 
 from pytest_nel.config._document import SuiteLoader
 from pytest_nel.config.interpolate import Problem, dotted, reference_problems
+from pytest_nel.config.overrides import masked_override, read_override
 from pytest_nel.core.errors import ConfigError
 
 _BREAKS = re.compile(r"[\r\x85\u2028\u2029\ufeff]")
 _SECRET_OPTION = re.compile(r"(--?[\w-]*(?:key|token|secret|password))=.*", re.DOTALL)
 _LOGIN = re.compile(r"(\w+://)[^/@\s]+@")
+_OVERRIDE = re.compile(r"(--(?:nel-)?override=)(.*)", re.DOTALL)
+_OVERRIDE_NEXT = {"-O", "--override", "--nel-override"}
 _SECRET_NEXT = re.compile(r"--?[\w-]*(?:key|token|secret|password)")
 
 
@@ -81,9 +84,23 @@ def masked_command(command: Sequence[str]) -> str:
     for word in command:
         if shown and _SECRET_NEXT.fullmatch(shown[-1]) and not word.startswith("-"):
             shown.append("***")
-        else:
-            shown.append(_SECRET_OPTION.sub(r"\1=***", _LOGIN.sub(r"\1***@", word)))
+            continue
+        option, value = "", word if shown and shown[-1] in _OVERRIDE_NEXT else None
+        if found := _OVERRIDE.fullmatch(word):
+            option, value = found.groups()
+        if value is not None:
+            word = option + _without_secret(value)  # noqa: PLW2901 - the same word, masked
+        shown.append(_SECRET_OPTION.sub(r"\1=***", _LOGIN.sub(r"\1***@", word)))
     return shlex.join(shown)
+
+
+def _without_secret(override: str) -> str:
+    try:
+        read = read_override(override)
+    except ConfigError:  # it was refused, so nobody knows what it was to be
+        return "***"
+    masked = masked_override(read)
+    return masked if masked.endswith("=***") else override
 
 
 def _is_key(problem: Problem) -> bool:

@@ -17,7 +17,12 @@ from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.gating import gating_of
 from pytest_nel.hooks.junit import Junit
-from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
+from pytest_nel.hooks.models import (
+    NO_MODEL,
+    refuse_lost_overrides,
+    suite_for,
+    suite_output,
+)
 from pytest_nel.hooks.only import Only
 from pytest_nel.hooks.options import Options, resolve
 from pytest_nel.hooks.resume import choose, mode_of, shard_of, take, targets
@@ -81,6 +86,10 @@ def _role(config: pytest.Config) -> Role:
 
 
 def _new_run(config: pytest.Config, options: Options, role: Role) -> Run:
+    try:
+        refuse_lost_overrides(config, options)
+    except NelError as error:
+        raise pytest.UsageError(str(error)) from None
     output = suite_output(config)
     run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
     try:

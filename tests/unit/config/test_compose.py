@@ -336,7 +336,7 @@ def test_anchors_and_merge_keys_work_in_every_file(tmp_path: Path) -> None:
 
 
 def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
-    part = "[" + "x, " * 60_000 + "x]\n"
+    part = "{x: &x [" + "y, " * 300 + "y], z: [" + "*x, " * 200 + "*x]}\n"
     write(
         tmp_path,
         {
