@@ -49,7 +49,17 @@ class PluginSpec(BaseModel):
 
 
 class Generation(Model):
-    """Sampling parameters; null inherits from the level below (solver > service > server)."""
+    """Sampling parameters; null inherits from the level below (solver > service > server).
+
+    Attributes:
+        temperature: How much chance there is; 0 takes the likeliest token.
+        top_p: Only the likeliest tokens that together have this probability.
+        max_tokens: The longest answer, reasoning included.
+        seed: Makes chance repeatable where the server can.
+        stop: Texts that end an answer.
+        frequency_penalty: Lowers tokens by how often they have occurred.
+        presence_penalty: Lowers tokens that have occurred.
+    """
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -23,7 +23,7 @@ _OVERRIDE_NEXT = {"-O", "--override", "--nel-override"}
 _SECRET_NEXT = re.compile(r"--?[\w-]*(?:key|token|secret|password)")
 
 
-class _SuiteDumper(yaml.SafeDumper):
+class SuiteDumper(yaml.SafeDumper):
     """Quotes what either YAML 1.1 or our own reader would not read back as text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the class attribute PyYAML looks up
@@ -48,7 +48,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_SuiteDumper.add_representer(str, _represent_text)
+SuiteDumper.add_representer(str, _represent_text)
 
 
 def write_suite(raw: Mapping[str, Any], path: Path, *, header: Sequence[str] = ()) -> None:
@@ -62,7 +62,7 @@ def write_suite(raw: Mapping[str, Any], path: Path, *, header: Sequence[str] = (
         raise ConfigError("\n".join(f"{dotted(at)}: {message}" for at, message in secrets))
     comments = [f"# {line}".rstrip() for text in header for line in text.splitlines() or [""]]
     body = yaml.dump(
-        dict(raw), Dumper=_SuiteDumper, sort_keys=False, allow_unicode=True, width=10_000
+        dict(raw), Dumper=SuiteDumper, sort_keys=False, allow_unicode=True, width=10_000
     )
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text("\n".join([*comments, body]), encoding="utf-8", newline="\n")
