@@ -10,6 +10,7 @@ from pytest_nel.config.load import load_suite
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.plugin_options import check_names_and_options
 from pytest_nel.gate.verdict import Exit
+from pytest_nel.hooks.reports import refuse_unknown_formats
 from pytest_nel.scoring.catalog import SCORERS
 
 
@@ -31,7 +32,9 @@ def main(options: argparse.Namespace) -> int:
     status = Exit.GO
     for file in options.files:
         try:
-            check_names_and_options(load_suite(file, scorers=SCORERS, overrides=overrides))
+            suite = load_suite(file, scorers=SCORERS, overrides=overrides)
+            check_names_and_options(suite)
+            refuse_unknown_formats(suite.config.output.report)
         except ConfigError as error:
             status = Exit(mistake("config check", error))
             continue

@@ -199,12 +199,15 @@ class OutputConfig(Model):
         progress_interval: Seconds between progress lines where there is no terminal.
         journal_sync: When the journal is put on the disk: once a second, or with each record
             (for network file systems that lose what was only written).
+        report: Formats of the reports written into the run's directory when it is over:
+            ``markdown``, ``html``, ``csv``, ``json``, ``latex``.
     """
 
     dir: str = "./eval_results"
     timestamped: bool = True
     progress_interval: Annotated[float, Field(gt=0)] = 30.0
     journal_sync: Literal["second", "record"] = "second"
+    report: list[str] = Field(default_factory=list)
 
 
 class RunConfig(Model):

@@ -33,6 +33,15 @@ def check_names_and_options(suite: Suite) -> None:
     refuse(problems, suite.places, suite.source)
 
 
+def check_options(suite: Suite) -> None:
+    """Look at the options of plugins alone: whoever runs the suite finds its benchmarks anyway.
+
+    Raises:
+        ConfigError: A type is unknown, or options are wrong: one line for each.
+    """
+    refuse(_of_options(suite), suite.places, suite.source)
+
+
 def option_models(registry: Registry[Any]) -> dict[str, type[BaseModel]]:
     """The options of each plugin of a kind, by its name; of those that can be imported."""
     models = {}

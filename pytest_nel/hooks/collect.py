@@ -16,6 +16,7 @@ from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.plan import make_plan
+from pytest_nel.engine.plugin_options import check_options
 from pytest_nel.environments import resolve
 from pytest_nel.hooks.item import AttemptItem
 from pytest_nel.hooks.models import override, suite_for, suite_of
@@ -49,7 +50,10 @@ class SuiteFile(pytest.File):
         if not self.session.isinitpath(self.path):
             _refuse_unnamed(self.path.name, run, written)
         changed = override(written.raw, run.options)
-        return validate_suite(changed, f"{self.path.name} with the command line's values")
+        if changed != written.raw:  # what the command line says stands in no line of the file
+            written = validate_suite(changed, f"{self.path.name} with the command line's values")
+        check_options(written)
+        return written
 
     def _benchmark(
         self, run: Run, entry: BenchmarkConfig, written: Mapping[str, Any]
