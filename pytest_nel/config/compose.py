@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pytest_nel.config._document import Place, read_document
 from pytest_nel.config.interpolate import getenv
-from pytest_nel.config.problems import kind, refuse, suggestion, text_of
+from pytest_nel.config.problems import is_file, kind, refuse, suggestion, text_of
 from pytest_nel.config.tree import Node, merge, pruned, tree_of
 from pytest_nel.core.errors import ConfigError
 
@@ -164,7 +164,7 @@ class _Composer:
             folders.insert(0, referring.parent)
         folders = list(dict.fromkeys(folders))
         candidates = [folder / f"{entry.name}{end}" for folder in folders for end in _ENDINGS]
-        found = next((path for path in candidates if _is_file(path)), None)
+        found = next((path for path in candidates if is_file(path)), None)
         if found is None:
             near = suggestion(entry.name, sorted(set(_names(folders, entry.name))))
             places = ", ".join(map(str, folders))
@@ -188,13 +188,6 @@ def _once(
         for layer in below:
             layers.setdefault((layer.file, layer.group), layer)
     return list(layers.values())
-
-
-def _is_file(path: FilePath) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a folder that may not be read
-        return False
 
 
 def _names(folders: Sequence[FilePath], name: str) -> Iterator[str]:

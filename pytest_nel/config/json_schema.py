@@ -56,6 +56,8 @@ def suite_schema(
     benchmark = defs["BenchmarkConfig"]
     benchmark["properties"]["solver"] = {"$ref": "#/$defs/solver"}
     benchmark["properties"]["playbook"] = _PLAYBOOK
+    sandbox = benchmark["properties"]["sandbox"]
+    benchmark["properties"]["sandbox"] = {"anyOf": [sandbox, {"type": "string"}]}
     defs["suite"] = root
     defs = {name: _with_references(schema) for name, schema in defs.items()}
     parts = {f"{_PART}{name}": _part(schema) for name, schema in defs.items()}

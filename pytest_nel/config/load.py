@@ -174,7 +174,7 @@ def validate_suite(
 def _validated(
     value: Mapping[str, Any], places: Places | None, where: str, env: Mapping[str, str] | None
 ) -> Suite:
-    raw = {key: inner for key, inner in value.items() if not key.startswith("_")}
+    raw = _with_sandboxes({key: it for key, it in value.items() if not key.startswith("_")})
     refuse([*_not_yet(raw), *reference_problems(raw, env)], places, where)
     try:
         config = RunConfig.model_validate(expand(raw, env))
@@ -186,6 +186,24 @@ def _validated(
     return Suite(raw=raw, config=config, source=where, places=places)
 
 
+def _with_sandboxes(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same with each name of a sandbox replaced by what it means."""
+    named, entries = raw.get("sandboxes"), raw.get("benchmarks")
+    if not isinstance(entries, list):
+        return raw
+    known = {"none": {"type": "none"}, **(named if isinstance(named, dict) else {})}
+    changed = [
+        {**entry, "sandbox": known[entry["sandbox"]]} if _named(entry) in known else entry
+        for entry in entries
+    ]
+    return {**raw, "benchmarks": changed}
+
+
+def _named(entry: object) -> str | None:
+    name = entry.get("sandbox") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else None
+
+
 def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
     for path, model, section in _sections(raw):
         for key in section:
@@ -195,6 +213,7 @@ def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
             yield from _only_type(path, section.get("type"), *_ONLY_TYPES[model])
         if model is MetricConfig:
             yield from _metric_type(path, section.get("type"))
+    yield from _unknown_sandboxes(raw)
     services = raw.get("services")
     for name, service in services.items() if isinstance(services, dict) else ():
         if isinstance(service, dict) and service.get("protocol") == "responses":
@@ -202,6 +221,17 @@ def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
                 "protocol 'responses' is not supported yet: use chat_completions or completions"
             )
             yield Problem(("services", name, "protocol"), message)
+
+
+def _unknown_sandboxes(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    """Names that are still names mean nothing."""
+    sandboxes = raw.get("sandboxes")
+    known = {"none", *(sandboxes if isinstance(sandboxes, dict) else ())}
+    for path, model, section in _sections(raw):
+        name = _named(section)
+        if model is BenchmarkConfig and name is not None:
+            message = f"no sandbox is called {name!r}{suggestion(name, known)}"
+            yield Problem((*path, "sandbox"), message)
 
 
 def _only_type(path: Path, kind: object, only: str, why: str) -> Iterator[Problem]:
@@ -293,11 +323,6 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
         if service is not None and service not in config.services:
             message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
             yield Problem(("benchmarks", index, "solver", "service"), message)
-        sandbox = benchmark.sandbox
-        if isinstance(sandbox, str) and sandbox not in {"none", *config.sandboxes}:
-            hint = suggestion(sandbox, {"none", *config.sandboxes})
-            message = f"no sandbox is called {sandbox!r}{hint}"
-            yield Problem(("benchmarks", index, "sandbox"), message)
         yield from _same_names(index, benchmark.scoring.metrics)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 
 from pytest_nel.config.compose import composed_layers
-from pytest_nel.config.problems import kind, suggestion
+from pytest_nel.config.problems import is_file, kind, suggestion
 from pytest_nel.config.tree import Node, merge
 from pytest_nel.core.errors import ConfigError
 
@@ -59,7 +59,7 @@ def _found(asked: Node, suite: FilePath) -> FilePath:
     folders = [PACKAGED, suite.parent, FilePath()]
     for folder in folders:
         for end in _ENDINGS:
-            if (folder / f"{name}{end}").is_file():
+            if is_file(folder / f"{name}{end}"):
                 return folder / f"{name}{end}"
     known = sorted({file.stem for file in PACKAGED.glob("*.y*ml")})
     places = ", ".join(str(folder.absolute()) for folder in folders[1:])

@@ -45,6 +45,14 @@ class Places(Protocol):
         """The place of the value, or of the nearest one that encloses it."""
 
 
+def is_file(path: FilePath) -> bool:
+    """Whether there is a file that can be looked at."""
+    try:
+        return path.is_file()
+    except OSError:  # in a folder that may not be read
+        return False
+
+
 def refuse(problems: Iterable[Problem], places: Places | None, where: str) -> None:
     """Raise a ConfigError with a line for each, in the order of the file; nothing for none.
 

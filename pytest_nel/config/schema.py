@@ -167,7 +167,8 @@ class BenchmarkConfig(Model):
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
         scoring: Further scorers.
-        sandbox: ``none``, or the name of one of ``sandboxes``.
+        sandbox: Where its solver runs code; ``none`` and the name of one of ``sandboxes`` are
+            short for it.
     """
 
     name: str
@@ -186,7 +187,7 @@ class BenchmarkConfig(Model):
     params: dict[str, Any] = Field(default_factory=dict)
     scoring: ScoringConfig = ScoringConfig()
     # not part of plans: it determines no answer as long as there is only one
-    sandbox: SandboxConfig | str = Field(default=SandboxConfig(type="none"), exclude=True)
+    sandbox: SandboxConfig = Field(default=SandboxConfig(type="none"), exclude=True)
 
 
 class OutputConfig(Model):

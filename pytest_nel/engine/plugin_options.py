@@ -106,13 +106,31 @@ def _of_plugin(
     try:
         cls.Config(**spec.options)
     except ValidationError as error:
+        wanted: dict[tuple[Keys, str], list[str]] = {}  # one for each branch of a union
         for each in error.errors(include_url=False):
-            yield _problem(path, each, raw, cls.Config)
+            if (found := _said(path, each, cls.Config)) is not None:
+                yield found
+                continue
+            inside = _written(tuple(each["loc"]), raw)
+            wanted.setdefault((inside, got(inside, raw)), []).append(expected(each))
+        for (inside, came), kinds in wanted.items():
+            either = " or ".join(dict.fromkeys(kinds))
+            yield Problem((*path, *inside), f"expected {either}, got {came}")
 
 
-def _problem(
-    path: Keys, error: Mapping[str, Any], raw: Mapping[str, Any], model: type[BaseModel]
-) -> Problem:
+def _written(place: Keys, raw: Mapping[str, Any]) -> Keys:
+    """The part of a place that the file has: pydantic goes on with names of types."""
+    value: Any = raw
+    for length, part in enumerate(place):
+        inside = part in value if isinstance(value, dict) else isinstance(value, list)
+        if not inside or (isinstance(value, list) and not isinstance(part, int)):
+            return place[:length]
+        value = value[part]
+    return place
+
+
+def _said(path: Keys, error: Mapping[str, Any], model: type[BaseModel]) -> Problem | None:
+    """What needs no comparison of what was wanted with what came."""
     inside: Keys = tuple(error["loc"])
     at = (*path, *inside)
     if error["type"] == "missing":
@@ -123,4 +141,4 @@ def _problem(
         return Problem(at, f"unknown option{hint}")
     if error["type"] in {"value_error", "assertion_error"}:  # a validator's own words
         return Problem(at, str(error["msg"]).removeprefix("Value error, "))
-    return Problem(at, f"expected {expected(error)}, got {got(inside, raw)}")
+    return None

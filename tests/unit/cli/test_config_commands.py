@@ -1,6 +1,7 @@
 """``nel config``: check, show and schema."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,16 @@ def test_our_examples_of_composition_are_right(capsys: pytest.CaptureFixture[str
     status = main(["config", "check", *map(str, sorted(folder.glob("*.nel.yaml")))])
 
     assert (status, capsys.readouterr().err) == (0, "")
+
+
+def test_the_how_to_shows_the_files_as_they_are() -> None:
+    page = (EXAMPLES.parent / "how-to/compose-a-suite.md").read_text(encoding="utf-8")
+
+    shown = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    names = ("base.yaml", "release.nel.yaml", "conf/services/patient.yaml", "smoke.nel.yaml")
+    files = [(EXAMPLES / "compose" / name).read_text(encoding="utf-8") for name in names]
+    assert shown == [text.partition("\n")[2] for text in files]
 
 
 def test_the_base_of_our_examples_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ def test_a_suite_with_references_variables_and_playbooks_is_valid(
         (["services", "model", "generation", "temprature"], 1),
         (["services", "model", "type"], "apy"),
         (["services", "served", "threads"], 0),
-        (["output", "report"], ["html"]),
+        (["output", "reports"], ["html"]),
         (["cluster", "type"], "slurm"),
     ],
 )

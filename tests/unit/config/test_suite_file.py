@@ -165,7 +165,8 @@ def test_a_local_run_without_a_sandbox_may_be_said() -> None:
     suite = parse(text)
 
     assert suite.config.cluster.type == "local"
-    assert suite.config.benchmarks[0].sandbox == "box"
+    assert suite.config.benchmarks[0].sandbox.type == "none"
+    assert suite.raw["benchmarks"][0]["sandbox"] == {"type": "none"}
     assert "sandbox" not in suite.config.benchmarks[0].model_dump()
 
 
@@ -178,6 +179,8 @@ def test_a_local_run_without_a_sandbox_may_be_said() -> None:
             "cluster.typ: unknown key. Did you mean 'type'?",
         ),
         (GOOD + "sandboxes: {box: {type: none, x: 1}}\n", "sandboxes.box.x: unknown key"),
+        (with_benchmark("sandbox: 5"), "sandbox: expected a mapping (key: value), got 5"),
+        (with_benchmark("sandbox: {type: none, x: 1}"), "benchmarks[0].sandbox.x: unknown key"),
         (GOOD + "cluster: {}\n", "cluster.type: required, but missing"),
     ],
 )
@@ -307,6 +310,30 @@ def test_a_file_that_is_not_there_or_not_text_is_a_config_error(tmp_path: Path) 
         load_suite(tmp_path / "gone.yaml")
     with pytest.raises(ConfigError, match=r"latin\.yaml:2: not UTF-8"):
         load_suite(latin)
+
+
+PIECES = (
+    *("defaults: [", "{_base_: ", "x", "}", "]\n", "_self_", ", ", "clusters/local", "services/x"),
+    *(
+        "services: ",
+        "benchmarks: ",
+        "[{",
+        "playbook: ",
+        "sandbox: ",
+        "???",
+        "${.",
+        "a",
+        "}",
+        "null",
+    ),
+    *("\n", "  ", "- ", "a: ", "${.a}", "${A:-x}", "{}", "[]", "'", "cluster: ", "{type: local}"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_no_composition_gives_anything_but_a_suite_or_a_config_error(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert parse(text).config.benchmarks
 
 
 @given(st.text(alphabet=st.sampled_from("abx:-[]{}&*!#'\" \n\t1.~|>%@<?,"), max_size=60))
