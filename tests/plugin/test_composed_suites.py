@@ -66,14 +66,11 @@ def test_a_composed_suite_runs_with_overrides_and_again_from_its_snapshot(
 @pytest.mark.parametrize(
     ("suite", "args", "said"),
     [
-        ("defaults: [gone]\n", [], "my.nel.yaml:1: defaults: no file 'gone'"),
-        ("defaults: [{_base_: base}]\n", [], "base.yaml:10: benchmarks[0].max_problems: a value is"),
         (
             "defaults: [{_base_: base}]\n_url: http://h/v1\n",
             ["--nel-override=benchmarks[0].max_problems=1", "--nel-override=services.model.x=1"],
             "override services.model.x: services.model.x: unknown option",
         ),
-        ("a: 1\n", ["--nel-override=a.b.c=1"], "override a.b.c: a is 1, which has nothing inside"),
         (
             "defaults: [{_base_: base}]\n_url: x\n",
             ["--nel-override=benchmarks[0].max_problems=1", "--nel-override=output.report=[pdf]"],
@@ -95,11 +92,21 @@ def test_a_mistake_is_status_4_with_the_file_and_line_where_it_stands(
     assert "Traceback" not in ended.text
 
 
-@pytest.mark.parametrize("args", [["bench_sums.py"], ["--nel-bench", "basics"], ["."]])
-def test_an_override_without_a_named_suite_is_refused(nel: Nel, args: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["bench_sums.py"], "--nel-override benchmarks[0].repeats=…: it changes suite files"),
+        (["--nel-bench", "basics"], "--nel-override benchmarks[0].repeats=…: it changes suite"),
+        (["my.nel.yaml", "sub"], "--nel-override changes suites that are named on the command"),
+    ],
+)
+def test_an_override_that_would_be_ignored_is_refused(nel: Nel, args: list[str], said: str) -> None:
     nel.bench(rows("7"), file="bench_sums.py")
+    nel.suite("bench_sums.py")
+    nel.bench(rows("7"), file="sub/bench_sums.py")
+    nel.suite("bench_sums.py", file="sub/other.nel.yaml")
 
-    ended = nel.run(*args, "--nel-override=benchmarks[0].repeats=2")
+    ended = nel.run(*args, "--nel-override=benchmarks[0].repeats=2", model=False)
 
     assert ended.code == 4, ended.text
-    assert "--nel-override benchmarks[0].repeats=…: it changes suite files" in ended.text
+    assert said in ended.text
