@@ -13,7 +13,7 @@ import pytest
 
 from pytest_nel.hooks.options import FLAGS, OPTIONS
 
-_SHORT = {"bench": "-b", "repeats": "-n", "output-dir": "-o"}
+_SHORT = {"bench": "-b", "repeats": "-n", "output-dir": "-o", "override": "-O"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for option in OPTIONS:
         short = [_SHORT[option.name]] if option.name in _SHORT else []
         parser.add_argument(
-            *short, f"--{option.name}", metavar=option.metavar, help=option.help.replace("%", "%%")
+            *short,
+            f"--{option.name}",
+            action="append" if option.many else "store",
+            metavar=option.metavar,
+            help=option.help.replace("%", "%%"),
         )
     for flag in FLAGS:
         parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)
@@ -53,7 +57,8 @@ def pytest_arguments(options: argparse.Namespace, rest: Sequence[str] = ()) -> l
     for option in OPTIONS:
         value = getattr(options, option.name.replace("-", "_"))
         if value is not None:
-            arguments.append(f"{option.flag}={value}")
+            values = value if option.many else [value]
+            arguments += [f"{option.flag}={each}" for each in values]
     arguments += [flag.flag for flag in FLAGS if getattr(options, flag.name.replace("-", "_"))]
     arguments += ["-v"] * options.verbose
     arguments += rest

@@ -67,6 +67,21 @@ SuiteLoader.add_constructor(_INT, SuiteLoader.construct_yaml_int)
 SuiteLoader.add_constructor(_FLOAT, SuiteLoader.construct_yaml_float)
 
 
+class Place(NamedTuple):
+    """Where a value was written.
+
+    Attributes:
+        source: A file, or what else has set it; empty for the document at hand.
+        line: From 1; 0 where there are no lines.
+    """
+
+    source: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+
 class Document(NamedTuple):
     """A YAML file as plain values.
 
@@ -86,6 +101,10 @@ class Document(NamedTuple):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return 1
+
+    def at(self, path: Path) -> Place:
+        """The place of the value, in this document."""
+        return Place("", self.line(path))
 
 
 def read_document(text: str) -> Document:

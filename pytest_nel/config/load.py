@@ -1,7 +1,7 @@
 """The one door: a suite file, or its text, becomes a :class:`Suite`; everything wrong at once."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -9,38 +9,82 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pytest_nel.config import matrix
-from pytest_nel.config._document import Document, read_document
+from pytest_nel.config.composed import compose
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
-from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
+from pytest_nel.config.overrides import Override
+from pytest_nel.config.problems import Places, expected, got, refuse, suggestion
 from pytest_nel.config.schema import (
     BenchmarkConfig,
+    ClusterConfig,
     MetricConfig,
     OutputConfig,
     RunConfig,
+    SandboxConfig,
     ScoringConfig,
 )
-from pytest_nel.core.errors import ConfigError
+from pytest_nel.config.tree import Composed
 
 _RESERVED = {"", "default", "none"}
 
-#: Keys of the reference system's schema that have no meaning here yet. Saying so beats calling
-#: them unknown: the file may be right for another version.
-_LATER: Mapping[type[BaseModel], frozenset[str]] = {
-    RunConfig: frozenset({"cluster", "defaults", "sandboxes", "scoring"}),
-    BenchmarkConfig: frozenset(
-        {
-            "context_window",
-            "fewshot",
-            "instruction_template",
-            "playbook",
-            "sandbox",
-            "skip_failed",
-            "verifier",
-        }
+#: Keys of the reference system's schema that mean nothing here, and what to do instead. Saying so
+#: beats calling them unknown: the file may be right for another program.
+_LATER: Mapping[type[BaseModel], Mapping[str, str]] = {
+    RunConfig: {
+        "defaults": "a list of defaults is composed from files, so it cannot be set from elsewhere",
+        "scoring": "how answers are judged is said in each benchmark: move it there",
+    },
+    BenchmarkConfig: {
+        "context_window": (
+            "nothing reads it: a model's limit is the server's, that of answers is max_tokens in "
+            "`generation`"
+        ),
+        "fewshot": (
+            "no benchmark of ours takes it by this name: give `params` the argument that the "
+            "benchmark has for it"
+        ),
+        "instruction_template": (
+            "prompts belong to the benchmark: change its `prompt`, or set `system_prompt` in the "
+            "solver"
+        ),
+        "playbook": "a playbook is read from a suite file, so it cannot be set from elsewhere",
+        "skip_failed": (
+            "an attempt whose machinery failed is never a wrong answer here: say with "
+            "`max_unscored` how many may lack a score"
+        ),
+        "verifier": "answers are judged in this process: by the benchmark, or `scoring.metrics`",
+    },
+    OutputConfig: {
+        "export": "there are no exporters: results.jsonl and the bundles hold everything",
+        "export_config": "there are no exporters to configure",
+        "trajectories": "solvers here make no trajectories that could be enriched",
+    },
+    ClusterConfig: {
+        "container_env": (
+            "a local run has the variables of its shell: export them, or set them in the service "
+            "that needs them"
+        ),
+        "gpus": "nothing reads it for a local run: say which GPUs in the service that needs them",
+        "max_memory": "nothing limits it for a local run",
+    },
+    SandboxConfig: {},
+    ScoringConfig: {
+        "include_defaults": "not supported yet; leave it out",
+        "primary": "not supported yet; leave it out",
+    },
+    MetricConfig: {},
+}
+_ONLY_TYPES: Mapping[type[BaseModel], tuple[str, str]] = {
+    ClusterConfig: (
+        "local",
+        (
+            "is not supported: a run happens where pytest is started; in a job of a cluster, start "
+            "it there, in parts by `shard_from` or --nel-shard"
+        ),
     ),
-    OutputConfig: frozenset({"export", "export_config", "report", "trajectories"}),
-    ScoringConfig: frozenset({"include_defaults", "primary"}),
-    MetricConfig: frozenset(),
+    SandboxConfig: (
+        "none",
+        "is not supported: solvers here ask a model and run nothing; leave it out",
+    ),
 }
 _LATER_METRICS = (
     *("custom", "ensemble_judge", "judge", "pairwise_judge"),
@@ -53,15 +97,17 @@ class Suite:
     """A suite file that is right.
 
     Attributes:
-        raw: What the file says, references unexpanded, keys beginning with ``_`` left out; this
-            is what may be written to disk.
+        raw: What the file says, composed, references to variables unexpanded, keys beginning with
+            ``_`` left out; this is what may be written to disk.
         config: The validated configuration, references expanded except those to keys.
         source: The file, for messages.
+        places: Where each value of ``raw`` was written; None where it stands in no file.
     """
 
     raw: dict[str, Any]
     config: RunConfig
     source: str
+    places: Places | None = None
 
 
 def load_suite(
@@ -69,19 +115,21 @@ def load_suite(
     env: Mapping[str, str] | None = None,
     *,
     scorers: Collection[str] | None = None,
+    overrides: Sequence[Override] = (),
 ) -> Suite:
-    """Read and validate a suite file.
+    """Read, compose and validate a suite file.
 
     Args:
         path: The YAML file, UTF-8 with or without a byte order mark.
         env: Variables for ``${NAME}``; None means those of the process.
         scorers: Names that ``scoring.metrics`` may use; None leaves them unchecked.
+        overrides: What a command line puts into it, in that order.
 
     Raises:
         ConfigError: It cannot be read, or something is wrong: one line for each thing.
     """
-    text = text_of(path, "suite")
-    return parse_suite(text, str(path), env, scorers=scorers)
+    composed = compose(path, env=env, overrides=overrides)
+    return _checked(composed, str(path), env, scorers)
 
 
 def parse_suite(
@@ -90,22 +138,26 @@ def parse_suite(
     env: Mapping[str, str] | None = None,
     *,
     scorers: Collection[str] | None = None,
+    overrides: Sequence[Override] = (),
 ) -> Suite:
     """Validate the text of a suite; ``where`` is the name that messages give to it.
 
     Raises:
         ConfigError: As :func:`load_suite`.
     """
-    document = read_document(text)
-    refuse(document.problems, document, where)
-    if not isinstance(document.value, dict):
-        what = "nothing" if document.value is None else kind(document.value)
-        line = document.line(())
-        msg = f"{where}:{line}: expected a mapping with services and benchmarks, got {what}"
-        raise ConfigError(msg)
-    suite = _validated(document.value, document, where, env)
+    composed = compose(where, text=text, env=env, overrides=overrides)
+    return _checked(composed, where, env, scorers)
+
+
+def _checked(
+    composed: Composed,
+    where: str,
+    env: Mapping[str, str] | None,
+    scorers: Collection[str] | None,
+) -> Suite:
+    suite = _validated(composed.value, composed, where, env)
     if scorers is not None:
-        refuse(_unknown_scorers(suite.config, scorers), document, where)
+        refuse(_unknown_scorers(suite.config, scorers), composed, where)
     return suite
 
 
@@ -121,27 +173,64 @@ def validate_suite(
 
 
 def _validated(
-    value: Mapping[str, Any], document: Document | None, where: str, env: Mapping[str, str] | None
+    value: Mapping[str, Any], places: Places | None, where: str, env: Mapping[str, str] | None
 ) -> Suite:
-    raw = {key: inner for key, inner in value.items() if not key.startswith("_")}
-    refuse([*_not_yet(raw), *reference_problems(raw, env)], document, where)
+    raw = _with_sandboxes({key: it for key, it in value.items() if not key.startswith("_")})
+    refuse([*_not_yet(raw), *reference_problems(raw, env)], places, where)
     try:
         config = RunConfig.model_validate(expand(raw, env))
     except ValidationError as error:
         problems = [_from_pydantic(entry, raw) for entry in error.errors(include_url=False)]
-        refuse(problems, document, where)
+        refuse(problems, places, where)
         raise  # never without problems; kept so that no error can vanish
-    refuse([*_booleans(raw, config), *_cross_checks(config)], document, where)
-    return Suite(raw=raw, config=config, source=where)
+    refuse([*_booleans(raw, config), *_cross_checks(config)], places, where)
+    return Suite(raw=raw, config=config, source=where, places=places)
+
+
+def _with_sandboxes(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same with each name of a sandbox replaced by what it means."""
+    named, entries = raw.get("sandboxes"), raw.get("benchmarks")
+    if not isinstance(entries, list):
+        return raw
+    known = {"none": {"type": "none"}, **(named if isinstance(named, dict) else {})}
+    changed = [
+        {**entry, "sandbox": known[entry["sandbox"]]} if _named(entry) in known else entry
+        for entry in entries
+    ]
+    return {**raw, "benchmarks": changed}
+
+
+def _named(entry: object) -> str | None:
+    name = entry.get("sandbox") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
     for path, model, section in _sections(raw):
         for key in section:
             if key in _LATER[model]:
-                yield Problem((*path, key), "not supported yet; leave it out")
+                yield Problem((*path, key), _LATER[model][key])
+        if model in _ONLY_TYPES:
+            yield from _only_type(path, section.get("type"), *_ONLY_TYPES[model])
         if model is MetricConfig:
             yield from _metric_type(path, section.get("type"))
+    yield from _unknown_sandboxes(raw)
+
+
+def _unknown_sandboxes(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    """Names that are still names mean nothing."""
+    sandboxes = raw.get("sandboxes")
+    known = {"none", *(sandboxes if isinstance(sandboxes, dict) else ())}
+    for path, model, section in _sections(raw):
+        name = _named(section)
+        if model is BenchmarkConfig and name is not None:
+            message = f"no sandbox is called {name!r}{suggestion(name, known)}"
+            yield Problem((*path, "sandbox"), message)
+
+
+def _only_type(path: Path, kind: object, only: str, why: str) -> Iterator[Problem]:
+    if isinstance(kind, str) and kind != only:
+        yield Problem((*path, "type"), f"{kind!r} {why}")
 
 
 def _metric_type(path: Path, kind: object) -> Iterator[Problem]:
@@ -163,8 +252,16 @@ def _sections(
         if isinstance(entry, dict):
             yield ("benchmarks", index), BenchmarkConfig, entry
             yield from _scoring(("benchmarks", index, "scoring"), entry.get("scoring"))
+            if isinstance(entry.get("sandbox"), dict):
+                yield ("benchmarks", index, "sandbox"), SandboxConfig, entry["sandbox"]
     if isinstance(raw.get("output"), dict):
         yield ("output",), OutputConfig, raw["output"]
+    if isinstance(raw.get("cluster"), dict):
+        yield ("cluster",), ClusterConfig, raw["cluster"]
+    sandboxes = raw.get("sandboxes")
+    for name, entry in sandboxes.items() if isinstance(sandboxes, dict) else ():
+        if isinstance(entry, dict):
+            yield ("sandboxes", name), SandboxConfig, entry
 
 
 def _scoring(
@@ -190,8 +287,9 @@ def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
 
 def _unknown_key(path: Path) -> str:
     in_benchmark: dict[int, type[BaseModel]] = {3: BenchmarkConfig, 4: ScoringConfig}
-    model: type[BaseModel] = RunConfig if len(path) == 1 else OutputConfig
-    if path[0] == "benchmarks":
+    sections: dict[str, type[BaseModel]] = {"output": OutputConfig, "cluster": ClusterConfig}
+    model = RunConfig if len(path) == 1 else sections.get(str(path[0]), SandboxConfig)
+    if path[0] == "benchmarks" and "sandbox" not in path:
         model = in_benchmark.get(len(path), MetricConfig)
     return "unknown key" + suggestion(str(path[-1]), model.model_fields)
 
@@ -201,7 +299,8 @@ def _booleans(raw: Mapping[str, Any], config: RunConfig) -> Iterator[Problem]:
     for path, model, section in _sections(raw):
         parsed: Any = config
         for part in path:
-            parsed = parsed[part] if isinstance(part, int) else getattr(parsed, part)
+            inside = isinstance(parsed, list | dict)
+            parsed = parsed[part] if inside else getattr(parsed, str(part))
         for key in model.model_fields:
             value = section.get(key)
             if isinstance(value, bool) and not isinstance(getattr(parsed, key), bool):

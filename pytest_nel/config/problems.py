@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Protocol
 
-from pytest_nel.config._document import Document, shown
+from pytest_nel.config._document import Place, shown
 from pytest_nel.config.interpolate import Path, Problem
 from pytest_nel.core.errors import ConfigError
 
@@ -38,15 +38,37 @@ def text_of(path: str | FilePath, what: str) -> str:
         raise ConfigError(msg) from error
 
 
-def refuse(problems: Iterable[Problem], document: Document | None, where: str) -> None:
-    """Raise a ConfigError with a line for each, in the order of the file; nothing for none."""
+class Places(Protocol):
+    """Knows where each value was written: one document, or what several were composed to."""
+
+    def at(self, path: Path) -> Place:
+        """The place of the value, or of the nearest one that encloses it."""
+
+
+def is_file(path: FilePath) -> bool:
+    """Whether there is a file that can be looked at."""
+    try:
+        return path.is_file()
+    except OSError:  # in a folder that may not be read
+        return False
+
+
+def refuse(problems: Iterable[Problem], places: Places | None, where: str) -> None:
+    """Raise a ConfigError with a line for each, in the order of the file; nothing for none.
+
+    Args:
+        problems: What is wrong.
+        places: Where values come from; None where there are no lines.
+        where: The name of the file at hand; what stands in others comes after it.
+    """
     lines = []
     for path, message in problems:
-        line = 0 if document is None else document.line(path)
-        place = f"{where}:{line}" if line else where
-        lines.append((line, f"{place}: {shown(path)}{message}"))
+        source, line = ("", 0) if places is None else places.at(path)
+        source = source or where
+        text = f"{Place(source, line)}: {shown(path)}{message}"
+        lines.append((source != where, source, line, text))
     if lines:
-        raise ConfigError("\n".join(text for _, text in sorted(set(lines))))
+        raise ConfigError("\n".join(text for *_, text in sorted(set(lines))))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

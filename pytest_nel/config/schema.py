@@ -201,6 +201,26 @@ class ScoringConfig(Model):
     metrics: list[MetricConfig] = Field(default_factory=list)
 
 
+class SandboxConfig(Model):
+    """Where the code of a solver runs.
+
+    Attributes:
+        type: ``none``, the only one: solvers ask a model and run nothing.
+    """
+
+    type: Literal["none"]
+
+
+class ClusterConfig(Model):
+    """Where the run itself happens.
+
+    Attributes:
+        type: ``local``, the only one: where pytest is started.
+    """
+
+    type: Literal["local"]
+
+
 class BenchmarkConfig(Model):
     """One entry of ``benchmarks``.
 
@@ -226,6 +246,8 @@ class BenchmarkConfig(Model):
         params: Keyword arguments for the environment.
         scoring: Further scorers.
         budget: What this benchmark may spend.
+        sandbox: Where its solver runs code; ``none`` and the name of one of ``sandboxes`` are
+            short for it.
     """
 
     name: str
@@ -245,6 +267,8 @@ class BenchmarkConfig(Model):
     evidence: Literal["ci", "point"] = "ci"
     params: dict[str, Any] = Field(default_factory=dict)
     scoring: ScoringConfig = ScoringConfig()
+    # not part of plans: it determines no answer as long as there is only one
+    sandbox: SandboxConfig = Field(default=SandboxConfig(type="none"), exclude=True)
     budget: BudgetConfig = BudgetConfig()
 
     def settled(self) -> "BenchmarkConfig":
@@ -267,12 +291,15 @@ class OutputConfig(Model):
         progress_interval: Seconds between progress lines where there is no terminal.
         journal_sync: When the journal is put on the disk: once a second, or with each record
             (for network file systems that lose what was only written).
+        report: Formats of the reports written into the run's directory when it is over:
+            ``markdown``, ``html``, ``csv``, ``json``, ``latex``.
     """
 
     dir: str = "./eval_results"
     timestamped: bool = True
     progress_interval: Annotated[float, Field(gt=0)] = 30.0
     journal_sync: Literal["second", "record"] = "second"
+    report: list[str] = Field(default_factory=list)
 
 
 class RunConfig(Model):
@@ -285,6 +312,8 @@ class RunConfig(Model):
         matrix: Names that a solver's ``service`` may have beside those of services: the benchmark
             is then measured with each of these services, and they are compared with the first.
         budget: What all benchmarks together may spend.
+        cluster: Where the run happens.
+        sandboxes: Sandboxes by name.
         shard_from: ``slurm_array``: each task of a Slurm array measures its part. Only a suite
             that says so is cut that way: an array may have nothing to do with it.
     """
@@ -294,4 +323,6 @@ class RunConfig(Model):
     output: OutputConfig = OutputConfig()
     matrix: dict[str, Annotated[list[str], Field(min_length=2)]] = Field(default_factory=dict)
     budget: BudgetConfig = BudgetConfig()
+    cluster: ClusterConfig = ClusterConfig(type="local")
+    sandboxes: dict[str, SandboxConfig] = Field(default_factory=dict)
     shard_from: Literal["slurm_array"] | None = None

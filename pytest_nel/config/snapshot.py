@@ -12,15 +12,18 @@ import yaml
 
 from pytest_nel.config._document import SuiteLoader
 from pytest_nel.config.interpolate import Problem, dotted, reference_problems
+from pytest_nel.config.overrides import masked_override, read_override
 from pytest_nel.core.errors import ConfigError
 
 _BREAKS = re.compile(r"[\r\x85\u2028\u2029\ufeff]")
 _SECRET_OPTION = re.compile(r"(--?[\w-]*(?:key|token|secret|password))=.*", re.DOTALL)
 _LOGIN = re.compile(r"(\w+://)[^/@\s]+@")
+_OVERRIDE = re.compile(r"(--(?:nel-)?override=)(.*)", re.DOTALL)
+_OVERRIDE_NEXT = {"-O", "--override", "--nel-override"}
 _SECRET_NEXT = re.compile(r"--?[\w-]*(?:key|token|secret|password)")
 
 
-class _SuiteDumper(yaml.SafeDumper):
+class SuiteDumper(yaml.SafeDumper):
     """Quotes what either YAML 1.1 or our own reader would not read back as text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the class attribute PyYAML looks up
@@ -45,7 +48,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_SuiteDumper.add_representer(str, _represent_text)
+SuiteDumper.add_representer(str, _represent_text)
 
 
 def write_suite(raw: Mapping[str, Any], path: Path, *, header: Sequence[str] = ()) -> None:
@@ -59,7 +62,7 @@ def write_suite(raw: Mapping[str, Any], path: Path, *, header: Sequence[str] = (
         raise ConfigError("\n".join(f"{dotted(at)}: {message}" for at, message in secrets))
     comments = [f"# {line}".rstrip() for text in header for line in text.splitlines() or [""]]
     body = yaml.dump(
-        dict(raw), Dumper=_SuiteDumper, sort_keys=False, allow_unicode=True, width=10_000
+        dict(raw), Dumper=SuiteDumper, sort_keys=False, allow_unicode=True, width=10_000
     )
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text("\n".join([*comments, body]), encoding="utf-8", newline="\n")
@@ -81,9 +84,23 @@ def masked_command(command: Sequence[str]) -> str:
     for word in command:
         if shown and _SECRET_NEXT.fullmatch(shown[-1]) and not word.startswith("-"):
             shown.append("***")
-        else:
-            shown.append(_SECRET_OPTION.sub(r"\1=***", _LOGIN.sub(r"\1***@", word)))
+            continue
+        option, value = "", word if shown and shown[-1] in _OVERRIDE_NEXT else None
+        if found := _OVERRIDE.fullmatch(word):
+            option, value = found.groups()
+        if value is not None:
+            word = option + _without_secret(value)  # noqa: PLW2901 - the same word, masked
+        shown.append(_SECRET_OPTION.sub(r"\1=***", _LOGIN.sub(r"\1***@", word)))
     return shlex.join(shown)
+
+
+def _without_secret(override: str) -> str:
+    try:
+        read = read_override(override)
+    except ConfigError:  # it was refused, so nobody knows what it was to be
+        return "***"
+    masked = masked_override(read)
+    return masked if masked.endswith("=***") else override
 
 
 def _is_key(problem: Problem) -> bool:

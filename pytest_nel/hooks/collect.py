@@ -17,9 +17,10 @@ from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.plan import make_plan
+from pytest_nel.engine.plugin_options import check_options
 from pytest_nel.environments import resolve
 from pytest_nel.hooks.item import AttemptItem
-from pytest_nel.hooks.models import override, suite_for
+from pytest_nel.hooks.models import override, suite_for, suite_of
 from pytest_nel.hooks.resume import QUICK_NODE
 from pytest_nel.hooks.state import ERROR_MARK, BenchmarkRun, Run, run_key
 from pytest_nel.hooks.trying import tested
@@ -44,13 +45,16 @@ class SuiteFile(pytest.File):
             raise self.CollectError(msg) from None
 
     def _load(self, run: Run) -> Suite:
-        written = load_suite(self.path, scorers=SCORERS)
         if run.quick is not None:  # it is our own, and nothing else is collected
-            return written
+            return load_suite(self.path, scorers=SCORERS)
+        written = suite_of(self.path, self.config, scorers=SCORERS)
         if not self.session.isinitpath(self.path):
             _refuse_unnamed(self.path.name, run, written)
         changed = override(written.raw, run.options)
-        return validate_suite(changed, f"{self.path.name} with the command line's values")
+        if changed != written.raw:  # what the command line says stands in no line of the file
+            written = validate_suite(changed, f"{self.path.name} with the command line's values")
+        check_options(written)
+        return written
 
     def _benchmark(
         self, run: Run, entry: BenchmarkConfig, written: Mapping[str, Any]
@@ -72,6 +76,9 @@ def _refuse_unnamed(name: str, run: Run, suite: Suite) -> None:
             f"{name}: under -n a suite must be named on the command line, so that what it "
             "deploys is started once and its `output` counts"
         )
+        raise ConfigError(msg)
+    if "override" in run.options.given:
+        msg = f"{name}: --nel-override changes suites that are named on the command line: name it"
         raise ConfigError(msg)
     if suite.config.output.model_fields_set:
         msg = (

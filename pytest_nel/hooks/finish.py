@@ -17,6 +17,7 @@ from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
 from pytest_nel.hooks.gating import decide, lenient, unmeasured, write_markdown
+from pytest_nel.hooks.reports import write_reports
 from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.conclude import check_id, thresholds, whole_of, write_checks
@@ -104,6 +105,7 @@ class Finish:
         code = self._code(session, Exit.GO if nothing_to_do else int(exitstatus))
         if run.derived or run.checks:
             self._report_checks(session, code)
+            write_reports(run)
         session.exitstatus = code
         if run.folder is not None:
             run.folder.release()

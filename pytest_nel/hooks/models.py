@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_nel.config.interpolate import escape, expand, getenv
-from pytest_nel.config.load import load_suite
+from pytest_nel.config.load import Suite, load_suite
+from pytest_nel.config.overrides import Override, read_override
 from pytest_nel.config.quick import has_protocol, key_reference, quick_suite
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError
@@ -47,6 +48,42 @@ def suite_args(config: pytest.Config) -> list[Path]:
     return [base / name for name in names if name.endswith(".nel.yaml")]
 
 
+def suite_of(path: Path, config: pytest.Config, **checked: Any) -> Suite:
+    """A suite file of the command line, with what ``--nel-override`` puts into it.
+
+    Args:
+        path: The file.
+        config: pytest's.
+        **checked: As :func:`~pytest_nel.config.load.load_suite` takes it.
+
+    Raises:
+        ConfigError: Something is wrong with it.
+    """
+    return load_suite(path, overrides=overrides_of(config), **checked)
+
+
+def overrides_of(config: pytest.Config) -> list[Override]:
+    """What ``--nel-override`` says, in the order of the command line."""
+    texts: list[str] = config.getoption("nel_override", None) or []
+    return [read_override(text) for text in texts]
+
+
+def refuse_lost_overrides(config: pytest.Config, options: Options) -> None:
+    """An override changes a suite file: without one it would be ignored.
+
+    Raises:
+        ConfigError: No suite file is named.
+    """
+    if "override" not in options.given:
+        return
+    if "bench" in options.given or not suite_args(config):
+        msg = (
+            f"--nel-override {overrides_of(config)[0].place.source.removeprefix('override ')}=…: "
+            "it changes suite files that are named on the command line, and none is named"
+        )
+        raise ConfigError(msg)
+
+
 def suite_output(config: pytest.Config) -> OutputConfig | None:
     """``output`` of the suites named on the command line; they must agree.
 
@@ -58,7 +95,7 @@ def suite_output(config: pytest.Config) -> OutputConfig | None:
         if not path.is_file():
             continue
         try:
-            outputs[path.name] = load_suite(path).config.output
+            outputs[path.name] = suite_of(path, config).config.output
         except ConfigError as error:
             raise pytest.UsageError(str(error)) from None
     if len({output.model_dump_json() for output in outputs.values()}) > 1:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pytest_nel.core.errors import ConfigError
+
 SHOWS = ("wrong", "unparsed", "unscored", "all")
 ONLY = ("wrong", "unparsed", "unscored")
 SYNCS = ("second", "record")
@@ -110,6 +112,16 @@ def _least(text: str) -> tuple[str, float]:
     return name.strip(), least
 
 
+def _override(text: str) -> str:
+    from pytest_nel.config.overrides import read_override  # noqa: PLC0415 - only where it is given
+
+    try:
+        read_override(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _size(text: str) -> int:
     from pytest_nel.core.units import size_of  # noqa: PLC0415 - only where it is given
 
@@ -163,6 +175,13 @@ OPTIONS = (
     Option("max-tokens", _number(int, 1), "N", "Longest answer in tokens (default: the server's)"),
     Option("system-prompt", str, "TEXT", "System prompt, instead of the benchmark's own"),
     Option("timeout", _number(float, 0, above=True), "S", "Seconds for one request (default: 600)"),
+    Option(
+        "override",
+        _override,
+        "PATH=VALUE",
+        "Put a value into the suite file: benchmarks[0].repeats=4; may be given several times",
+        many=True,
+    ),
     Option(
         "output-dir", _place, "DIR", "Run directory, new or empty (default: eval_results/<run id>)"
     ),
@@ -244,6 +263,7 @@ _NO_INI = {
     "shard",
     "rescore",
     "min",
+    "override",
     "allow-different",
     "markdown",
     "dry-run",

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from pytest_nel.config.interpolate import expand
-from pytest_nel.config.load import load_suite, validate_suite
+from pytest_nel.config.load import validate_suite
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
-from pytest_nel.hooks.models import override, suite_args, suite_for
+from pytest_nel.hooks.models import override, suite_args, suite_for, suite_of
 from pytest_nel.hooks.state import Run
 from pytest_nel.services import REGISTRY as SERVICES
 
@@ -98,7 +98,7 @@ def _refuse_remote(spec: str) -> None:
 
 def _suites(run: Run) -> Iterator[Any]:
     for path in suite_args(run.config):
-        suite = load_suite(path)
+        suite = suite_of(path, run.config)
         if run.quick is None:
             suite = validate_suite(override(suite.raw, run.options), path.name)
         yield suite

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from pytest_nel.config.interpolate import getenv
-from pytest_nel.config.load import load_suite
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode, Past
 from pytest_nel.engine.stale import Stale, changed, drop_stale, may_have_changed
-from pytest_nel.hooks.models import suite_args
+from pytest_nel.hooks.models import suite_args, suite_of
 from pytest_nel.hooks.options import Options, shard
 from pytest_nel.hooks.snapshot import SUITE_FILE
 from pytest_nel.hooks.state import BenchmarkRun, Run
@@ -118,7 +117,7 @@ def _parsed(names: tuple[str, ...], index: str | None, count: str | None) -> tup
 
 def _says_slurm(config: pytest.Config) -> bool:
     paths = [path for path in suite_args(config) if path.is_file()]
-    return any(load_suite(path).config.shard_from == "slurm_array" for path in paths)
+    return any(suite_of(path, config).config.shard_from == "slurm_array" for path in paths)
 
 
 def targets(config: pytest.Config, options: Options) -> list[str]:

@@ -18,9 +18,15 @@ from pytest_nel.hooks.dry_run import DryRun
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.gating import gating_of
 from pytest_nel.hooks.junit import Junit
-from pytest_nel.hooks.models import NO_MODEL, suite_for, suite_output
+from pytest_nel.hooks.models import (
+    NO_MODEL,
+    refuse_lost_overrides,
+    suite_for,
+    suite_output,
+)
 from pytest_nel.hooks.only import Only
 from pytest_nel.hooks.options import Options, resolve
+from pytest_nel.hooks.reports import refuse_unknown_formats
 from pytest_nel.hooks.resume import choose, mode_of, shard_of, take, targets
 from pytest_nel.hooks.signals import Signals
 from pytest_nel.hooks.snapshot import SUITE_FILE, header
@@ -88,7 +94,12 @@ def _role(config: pytest.Config) -> Role:
 
 
 def _new_run(config: pytest.Config, options: Options, role: Role) -> Run:
-    output = suite_output(config)
+    try:
+        refuse_lost_overrides(config, options)
+        output = suite_output(config)
+        refuse_unknown_formats([] if output is None else output.report)
+    except NelError as error:
+        raise pytest.UsageError(str(error)) from None
     run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
     try:
         shard = shard_of(config, options)
@@ -102,6 +113,7 @@ def _new_run(config: pytest.Config, options: Options, role: Role) -> Run:
     if output is not None:
         run.progress_interval = output.progress_interval
         run.sync = output.journal_sync
+        run.reports = output.report
     run.sync = options.get("journal-sync", run.sync)
     return run
 

@@ -6,9 +6,11 @@ from importlib.metadata import version
 from typing import Any
 
 from pytest_nel.config.interpolate import escape
+from pytest_nel.config.overrides import masked_override
 from pytest_nel.config.quick import anchored
 from pytest_nel.config.snapshot import header_lines, write_suite
 from pytest_nel.engine.past import Mode
+from pytest_nel.hooks.models import overrides_of
 from pytest_nel.hooks.state import BenchmarkRun, Run
 
 SUITE_FILE = "suite.nel.yaml"
@@ -18,6 +20,7 @@ def header(run: Run) -> list[str]:
     """Who wrote the file, when and by which command; secrets masked."""
     command = ["pytest", *(str(arg) for arg in run.config.invocation_params.args)]
     lines = header_lines(version("pytest-nel"), datetime.now(tz=UTC), command)
+    lines += [f"override: {masked_override(one)}" for one in overrides_of(run.config)]
     return [*lines, f"run: {run.id}", f"python: {sys.version.split()[0]}"]
 
 

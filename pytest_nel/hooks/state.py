@@ -149,6 +149,7 @@ class Run:
         worker: Set in a worker.
         sync: When journals are put on the disk: ``second`` or ``record``.
         progress_interval: Seconds between progress lines where there is no terminal.
+        reports: Formats of the reports that are written at the end.
         services: Declared services by name, references expanded except those to keys.
         written_services: The same with all references as they are written.
         benchmarks: By plan id, in collection order.
@@ -194,6 +195,7 @@ class Run:
     worker: Worker | None = None
     sync: str = "second"
     progress_interval: float = 30.0
+    reports: Sequence[str] = ()
     services: dict[str, PluginSpec] = field(default_factory=dict)
     written_services: dict[str, Any] = field(default_factory=dict)
     benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)

@@ -127,5 +127,5 @@ def test_wrong_prices_are_refused_before_anything_is_asked(
     ended = nel.run(*ARGS, model=False)
 
     assert ended.code == 4, ended.text
-    assert "services.model.prices.completion: Field required" in ended.out
+    assert "services.model.prices.completion: required, but missing" in ended.out
     assert endpoint.stats()["requests"] == 0

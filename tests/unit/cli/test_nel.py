@@ -44,6 +44,15 @@ def test_every_option_has_a_plugin_option_of_its_name() -> None:
     assert built == ["-p", "nel", *(f"--nel-{word.removeprefix('--')}" for word in words)]
 
 
+def test_an_option_that_may_be_repeated_keeps_every_value() -> None:
+    built = arguments("s.nel.yaml", "-O", "a.b=1", "--override=c=[1, 2]", "--min", "x=0.5")
+
+    assert built == [
+        *("-p", "nel", "--nel-override=a.b=1", "--nel-override=c=[1, 2]"),
+        *("--nel-min=x=0.5", "s.nel.yaml"),
+    ]
+
+
 def test_a_suite_is_the_last_argument_and_the_rest_is_pytests() -> None:
     built = arguments("s.nel.yaml", "--strict", "-vv", rest=("-k", "x"))
 

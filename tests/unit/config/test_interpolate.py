@@ -52,8 +52,8 @@ def test_the_value_of_a_variable_is_not_expanded_again() -> None:
     assert expand("${A}", {"A": "${B}", "B": "b"}) == "${B}"
 
 
-def test_a_reference_to_another_place_of_the_file_is_refused() -> None:
-    with pytest.raises(ConfigError, match="not supported yet"):
+def test_a_reference_to_another_place_is_refused_where_there_is_no_suite() -> None:
+    with pytest.raises(ConfigError, match="refers to another place of a suite file"):
         expand("http://localhost:${.port}", {})
 
 

@@ -103,3 +103,20 @@ def test_the_name_of_a_key_variable_is_no_secret() -> None:
     command = ["--nel-api-key-env", "MY_KEY", "--nel-max-tokens", "64"]
 
     assert masked_command(command) == "--nel-api-key-env MY_KEY --nel-max-tokens 64"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["--nel-override=services.m.env.HF_TOKEN=s3cret"],
+        ["-O", "services.m.env.HF_TOKEN=s3cret"],
+        ["--override", "services.m.api_key=[s3cret"],
+        ["--nel-override=services.m.url=http://me:s3cret@h/v1"],
+    ],
+)
+def test_a_secret_in_an_override_is_masked(command: list[str]) -> None:
+    assert "s3cret" not in masked_command(command)
+
+
+def test_any_other_override_is_shown_as_it_was() -> None:
+    assert masked_command(["-O", "a.b=1e3"]) == "-O a.b=1e3"

@@ -122,19 +122,70 @@ def test_an_unknown_key_gets_a_suggestion_and_the_known_ones() -> None:
     assert "shuffle_seed" in message
 
 
-@pytest.mark.parametrize("key", ["sandboxes", "cluster", "scoring", "defaults"])
-def test_a_section_of_the_full_schema_is_called_not_supported_yet(key: str) -> None:
-    assert complaint(f"{GOOD}{key}: {{}}\n") == (
-        f"s.yaml:12: {key}: not supported yet; leave it out"
+@pytest.mark.parametrize(
+    ("section", "place", "why"),
+    [
+        ("cluster: {type: slurm}", "cluster.type", "a run happens where pytest is started"),
+        ("cluster: {type: local, gpus: [0]}", "cluster.gpus", "in the service that needs them"),
+        ("cluster: {type: local, container_env: {}}", "cluster.container_env", "of its shell"),
+        ("sandboxes: {box: {type: docker}}", "sandboxes.box.type", "run nothing"),
+        ("scoring: {}", "scoring", "in each benchmark"),
+        ("output: {export: [wandb]}", "output.export", "there are no exporters"),
+    ],
+)
+def test_what_means_nothing_here_is_refused_with_the_reason(
+    section: str, place: str, why: str
+) -> None:
+    message = complaint(f"{GOOD}{section}\n")
+
+    assert message.startswith(f"s.yaml:12: {place}: ")
+    assert why in message
+
+
+def test_keys_of_benchmarks_that_mean_nothing_here_are_all_named() -> None:
+    text = with_benchmark(
+        "sandbox: {type: docker}\nskip_failed: true\nfewshot: 5\nverifier: judge\n"
+        "instruction_template: x\ncontext_window: 5"
     )
-
-
-def test_keys_of_benchmarks_and_output_may_be_not_supported_yet_too() -> None:
-    text = with_benchmark("sandbox: docker\nplaybook: x") + "output: {report: [html]}\n"
 
     paths = [line.split(": ")[1] for line in complaint(text).splitlines()]
 
-    assert paths == ["benchmarks[0].sandbox", "benchmarks[0].playbook", "output.report"]
+    assert paths == [
+        f"benchmarks[0].{key}"
+        for key in (
+            *("sandbox.type", "skip_failed", "fewshot", "verifier"),
+            *("instruction_template", "context_window"),
+        )
+    ]
+
+
+def test_a_local_run_without_a_sandbox_may_be_said() -> None:
+    text = with_benchmark("sandbox: box") + "cluster: {type: local}\nsandboxes: {box: {type: none}}"
+
+    suite = parse(text)
+
+    assert suite.config.cluster.type == "local"
+    assert suite.config.benchmarks[0].sandbox.type == "none"
+    assert suite.raw["benchmarks"][0]["sandbox"] == {"type": "none"}
+    assert "sandbox" not in suite.config.benchmarks[0].model_dump()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (with_benchmark("sandbox: bx") + "sandboxes: {box: {type: none}}\n", "Did you mean 'box'?"),
+        (
+            GOOD + "cluster: {type: local, typ: x}\n",
+            "cluster.typ: unknown key. Did you mean 'type'?",
+        ),
+        (GOOD + "sandboxes: {box: {type: none, x: 1}}\n", "sandboxes.box.x: unknown key"),
+        (with_benchmark("sandbox: 5"), "sandbox: expected a mapping (key: value), got 5"),
+        (with_benchmark("sandbox: {type: none, x: 1}"), "benchmarks[0].sandbox.x: unknown key"),
+        (GOOD + "cluster: {}\n", "cluster.type: required, but missing"),
+    ],
+)
+def test_mistakes_in_these_sections_are_named(text: str, said: str) -> None:
+    assert said in complaint(text)
 
 
 def test_a_duplicate_key_names_both_lines() -> None:
@@ -253,6 +304,30 @@ def test_a_file_that_is_not_there_or_not_text_is_a_config_error(tmp_path: Path) 
         load_suite(tmp_path / "gone.yaml")
     with pytest.raises(ConfigError, match=r"latin\.yaml:2: not UTF-8"):
         load_suite(latin)
+
+
+PIECES = (
+    *("defaults: [", "{_base_: ", "x", "}", "]\n", "_self_", ", ", "clusters/local", "services/x"),
+    *(
+        "services: ",
+        "benchmarks: ",
+        "[{",
+        "playbook: ",
+        "sandbox: ",
+        "???",
+        "${.",
+        "a",
+        "}",
+        "null",
+    ),
+    *("\n", "  ", "- ", "a: ", "${.a}", "${A:-x}", "{}", "[]", "'", "cluster: ", "{type: local}"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_no_composition_gives_anything_but_a_suite_or_a_config_error(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert parse(text).config.benchmarks
 
 
 @given(st.text(alphabet=st.sampled_from("abx:-[]{}&*!#'\" \n\t1.~|>%@<?,"), max_size=60))

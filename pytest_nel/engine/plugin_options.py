@@ -1,0 +1,144 @@
+"""What a suite names and this package knows: benchmarks, and the options of plugins.
+
+Options are validated by the plugin's own model; every mistake has its file and line.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_nel.authoring.catalog import builtin_names
+from pytest_nel.config.interpolate import Path as Keys
+from pytest_nel.config.interpolate import Problem
+from pytest_nel.config.load import Suite
+from pytest_nel.config.problems import expected, got, refuse, suggestion
+from pytest_nel.config.schema import PluginSpec
+from pytest_nel.core.errors import UnknownName
+from pytest_nel.core.registry import Registry
+from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.solvers import REGISTRY as SOLVERS
+
+_BROUGHT = "fixture"  # the solver of a snapshot whose solver a conftest.py has brought
+
+
+def check_names_and_options(suite: Suite) -> None:
+    """Look at what the suite names, and at every option of a plugin; nothing is made or imported.
+
+    Raises:
+        ConfigError: A type or benchmark is unknown, or options are wrong: one line for each.
+    """
+    problems = [*_of_names(suite), *_of_options(suite)]
+    refuse(problems, suite.places, suite.source)
+
+
+def check_options(suite: Suite) -> None:
+    """Look at the options of plugins alone: whoever runs the suite finds its benchmarks anyway.
+
+    Raises:
+        ConfigError: A type is unknown, or options are wrong: one line for each.
+    """
+    refuse(_of_options(suite), suite.places, suite.source)
+
+
+def option_models(registry: Registry[Any]) -> dict[str, type[BaseModel]]:
+    """The options of each plugin of a kind, by its name; of those that can be imported."""
+    models = {}
+    for name in registry:
+        try:
+            cls: Any = registry.load(name)  # Any: each plugin has its own Config
+        except ImportError:  # one that needs what is not installed
+            continue
+        models[name] = cls.Config
+    return models
+
+
+def _of_names(suite: Suite) -> Iterator[Problem]:
+    """Benchmarks that are neither built in nor a file; a file may hold any."""
+    base, known = Path(suite.source).parent, builtin_names()
+    for index, entry in enumerate(suite.config.benchmarks):
+        file, python, _ = entry.name.partition(".py")
+        path: Keys = ("benchmarks", index, "name")
+        if python:
+            if not Path(base, f"{file}.py").is_file():
+                yield Problem(path, f"there is no file {file}.py in {base.absolute()}")
+        elif "://" not in entry.name and entry.name.lower().replace("-", "_") not in known:
+            hint = suggestion(entry.name, known)
+            yield Problem(path, f"no benchmark is called {entry.name!r}{hint}")
+
+
+def _of_options(suite: Suite) -> Iterator[Problem]:
+    config = suite.config
+    for name, spec in config.services.items():
+        path: Keys = ("services", name)
+        yield from _of_plugin(path, spec, SERVICES, suite.raw["services"][name])
+    for index, (entry, raw) in enumerate(
+        zip(config.benchmarks, suite.raw["benchmarks"], strict=True)
+    ):
+        spec = _solver_of(entry.solver, config.services)
+        if spec.type != _BROUGHT:
+            yield from _of_plugin(("benchmarks", index, "solver"), spec, SOLVERS, raw["solver"])
+
+
+def _solver_of(spec: PluginSpec, services: Mapping[str, PluginSpec]) -> PluginSpec:
+    """A simple solver of a service that speaks completions is the completion solver."""
+    service = services.get(str(spec.options.get("service")))
+    speaks = None if service is None else service.options.get("protocol")
+    if spec.type == "simple" and speaks == "completions":
+        return PluginSpec(**{**spec.options, "type": "completion"})
+    return spec
+
+
+def _of_plugin(
+    path: Keys, spec: PluginSpec, registry: Registry[Any], raw: Mapping[str, Any]
+) -> Iterator[Problem]:
+    try:
+        cls: Any = registry.load(spec.type)  # Any: each plugin has its own Config
+    except UnknownName:
+        kind = registry.kind.removesuffix("s")
+        message = f"there is no {kind} of type {spec.type!r}{suggestion(spec.type, registry)}"
+        yield Problem((*path, "type"), message)
+        return
+    except ImportError as error:
+        yield Problem((*path, "type"), f"{spec.type!r} cannot be used here: {error}")
+        return
+    try:
+        cls.Config(**spec.options)
+    except ValidationError as error:
+        wanted: dict[tuple[Keys, str], list[str]] = {}  # one for each branch of a union
+        for each in error.errors(include_url=False):
+            if (found := _said(path, each, cls.Config)) is not None:
+                yield found
+                continue
+            inside = _written(tuple(each["loc"]), raw)
+            wanted.setdefault((inside, got(inside, raw)), []).append(expected(each))
+        for (inside, came), kinds in wanted.items():
+            either = " or ".join(dict.fromkeys(kinds))
+            yield Problem((*path, *inside), f"expected {either}, got {came}")
+
+
+def _written(place: Keys, raw: Mapping[str, Any]) -> Keys:
+    """The part of a place that the file has: pydantic goes on with names of types."""
+    value: Any = raw
+    for length, part in enumerate(place):
+        inside = part in value if isinstance(value, dict) else isinstance(value, list)
+        if not inside or (isinstance(value, list) and not isinstance(part, int)):
+            return place[:length]
+        value = value[part]
+    return place
+
+
+def _said(path: Keys, error: Mapping[str, Any], model: type[BaseModel]) -> Problem | None:
+    """What needs no comparison of what was wanted with what came."""
+    inside: Keys = tuple(error["loc"])
+    at = (*path, *inside)
+    if error["type"] == "missing":
+        return Problem(at, "required, but missing")
+    if error["type"] == "extra_forbidden":
+        known = model.model_fields if len(inside) == 1 else ()
+        hint = suggestion(str(inside[-1]), known) if known else ""
+        return Problem(at, f"unknown option{hint}")
+    if error["type"] in {"value_error", "assertion_error"}:  # a validator's own words
+        return Problem(at, str(error["msg"]).removeprefix("Value error, "))
+    return None
