@@ -18,6 +18,7 @@ from pytest_nel.core.errors import (
     NoAnswer,
     ScorerError,
 )
+from pytest_nel.core.exchange import begin_session
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
@@ -284,6 +285,7 @@ class AttemptRunner:
     async def _tries(self, seed: SeedResult, solved: Solved) -> None:
         last = self.plan.config.max_system_retries
         while True:
+            begin_session(solved.key)
             try:
                 _answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
             except GracefulError as error:

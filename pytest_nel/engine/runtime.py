@@ -15,6 +15,7 @@ from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.routes import Route
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.services import REGISTRY as SERVICES
@@ -71,6 +72,7 @@ class Parts:
             raise error
         cls: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
         config = validated(cls.Config, spec.options, f"services.{name}")
+        self._route(name)  # wrong interceptors are known before anything is started
         built: Service = cls(name, config, log_dir=self._log_dir)
         return built
 
@@ -79,7 +81,7 @@ class Parts:
         if name not in self._endpoints:
             service = self.service(name)
             self._running.append(service)
-            self._endpoints[name] = service.start()
+            self._endpoints[name] = self._route(name).endpoint(service.start())
         return self._endpoints[name]
 
     def client(self, name: str) -> ModelClient:
@@ -90,11 +92,16 @@ class Parts:
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
             self._limits[name] = limit
-            self._clients[name] = ModelClient(
+            client = ModelClient(
                 replace(endpoint, max_concurrent=limit),  # connections: the share may grow to it
                 limiter=AdaptiveLimiter(share_of(limit, *self._share)),
             )
+            self._route(name).equip(client, self._log_dir.parent)
+            self._clients[name] = client
         return self._clients[name]
+
+    def _route(self, name: str) -> Route:
+        return Route.of(name, self._specs.get(name))
 
     def allowed(self, name: str) -> int:
         """Requests that this process may have in flight at a service whose client is made."""

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
+from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model, Prices
 from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.types import Endpoint, Protocol
@@ -39,6 +40,7 @@ class ApiService:
             timeout: Seconds for one request in all.
             max_retries: Further requests after the first.
             prices: What tokens cost; null where that is not known.
+            proxy: What happens to requests on their way; null changes nothing.
         """
 
         # An invalid api_key may be a real key: no error may quote it.
@@ -55,6 +57,7 @@ class ApiService:
         timeout: Annotated[float, Field(gt=0)] = 600.0
         max_retries: Annotated[int, Field(ge=0)] = 5
         prices: Prices | None = None
+        proxy: Proxy | None = None
 
         @field_validator("protocol", mode="before")
         @classmethod
