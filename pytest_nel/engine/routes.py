@@ -16,7 +16,7 @@ from pytest_nel.engine.fingerprint import answering
 from pytest_nel.http.client import ModelClient
 from pytest_nel.http.secret import Secrets
 from pytest_nel.interceptors._place import Place
-from pytest_nel.interceptors.pipeline import build, plan
+from pytest_nel.interceptors.pipeline import Chain, build, plan
 from pytest_nel.services import REGISTRY as SERVICES
 
 _SHORT = 8  # characters: what a header that is no secret says may be a word
@@ -71,7 +71,7 @@ class Route:
         sampling = {**proxy.extra_body, **endpoint.generation}
         return replace(endpoint, generation=sampling, **given)
 
-    def equip(self, client: ModelClient, run_dir: Path, *, always: bool = False) -> None:
+    def equip(self, client: ModelClient, run_dir: Path, *, always: bool = False) -> Chain | None:
         """Give a client its interceptors and headers; a service without a block costs nothing.
 
         Args:
@@ -80,12 +80,15 @@ class Route:
             always: Mend finish reasons on the way even where the client does it itself: for an
                 adapter proxy, whose clients see the replies.
 
+        Returns:
+            The interceptors, or None where there are none.
+
         Raises:
             ConfigError: A variable is missing or cannot be sent.
         """
         proxy = self.proxy
         if proxy is None and not always:
-            return
+            return None
         proxy = proxy or Proxy()
         headers = self._headers(proxy)
         hidden = self._hidden(proxy)
@@ -97,12 +100,14 @@ class Route:
             tenant=self._tenant(client.endpoint),
             redact=secrets.out_of_json,
         )
+        chain = build(proxy, place, always=always)
         client.equip(
-            build(proxy, place, always=always),
+            chain,
             headers=headers,
             hidden=hidden,
             statuses=proxy.retry_on_status,
         )
+        return chain
 
     def _headers(self, proxy: Proxy) -> dict[str, str]:
         headers: dict[str, str] = {}

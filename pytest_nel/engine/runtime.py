@@ -18,6 +18,7 @@ from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.routes import Route
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
+from pytest_nel.interceptors.proxy import AdapterProxy
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -99,6 +100,26 @@ class Parts:
             self._route(name).equip(client, self._log_dir.parent)
             self._clients[name] = client
         return self._clients[name]
+
+    def adapter(self, name: str, *, host: str = "127.0.0.1", port: int = 0) -> AdapterProxy:
+        """An adapter proxy before a service, for agents that need a URL; not started.
+
+        It shares the service's limit with the solvers of this process. Whoever asks for it starts
+        and stops it, on the engine's loop.
+
+        Args:
+            name: The service.
+            host: Where it listens: loopback, or the gateway address of a sandbox network.
+            port: 0 takes a free one.
+
+        Raises:
+            ConfigError: The service or the address cannot be used.
+        """
+        own = self.client(name)
+        client = ModelClient(own.endpoint, limiter=own.limiter)
+        chain = self._route(name).equip(client, self._log_dir.parent, always=True)
+        assert chain is not None
+        return AdapterProxy(client, chain, host=host, port=port)
 
     def _route(self, name: str) -> Route:
         return Route.of(name, self._specs.get(name))

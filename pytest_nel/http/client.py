@@ -257,28 +257,28 @@ class ModelClient:
             async with self.limiter.slot():
                 got = await self._fetch(body, url, headers)
             sent = upstream.taken(got, sampling, self._clock(), self.endpoint.timeout)
-            sent.reply.body = self._secrets.out_of_body(sent.reply.body, sent.body)
-            if sent.fault is None or not await self._again(sent.fault, made):
+            self.clean(sent)
+            if sent.fault is None or not await self.again(sent.fault, made):
                 return sent._replace(requests=made)
 
     def address(self, path: str) -> httpx.URL:
         """Where a path below the service's base leads."""
         return upstream.address(self._url, path)
 
+    def redacted(self, text: str) -> str:
+        """A text without the secrets of the service."""
+        return self._secrets.out_of_json(text)
+
+    def clean(self, sent: upstream.Sent) -> None:
+        """Take the secrets of the service out of a reply that echoes them."""
+        sent.reply.body = self._secrets.out_of_body(sent.reply.body, sent.body)
+
     def headers(self, request: Request) -> list[tuple[bytes, bytes]]:
         """The headers of a request; the service's own stand before those it came with."""
-        own = {name.lower() for name, _ in self._headers}
-        return [
-            *self._headers,
-            *(
-                (name.encode("ascii"), value.encode("latin-1", "replace"))
-                for name, value in request.headers.items()
-                if name.encode("ascii", "replace") not in own
-            ),
-        ]
+        return upstream.joined(self._headers, request.headers)
 
-    async def _again(self, fault: Fault, made: int) -> bool:
-        """Wait before the next request; False when there is to be none."""
+    async def again(self, fault: Fault, made: int) -> bool:
+        """Wait before the next request; False at once when there is to be none."""
         try:
             await self._pause(fault, made)
         except InfraError:

@@ -70,6 +70,15 @@ def address(url: httpx.URL, path: str) -> httpx.URL:
     return url.copy_with(path=base + "/" + path.lstrip("/"))
 
 
+def joined(own: list[tuple[bytes, bytes]], more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """The service's own headers, and those of a request that they leave open."""
+    names = {name.lower() for name, _ in own}
+    pairs = [
+        (name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in more.items()
+    ]
+    return [*own, *(pair for pair in pairs if pair[0] not in names)]
+
+
 def reply_headers(headers: httpx.Headers) -> dict[str, str]:
     """The headers of a response that are about its content; names in lower case."""
     return {
