@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from pydantic import ValidationError
 
@@ -217,7 +217,19 @@ def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
         for problem in error.errors(include_input=False, include_url=False):
             place = ".".join(str(part) for part in problem["loc"])
             if problem["type"] == "extra_forbidden":
-                lines.append(str(unknown(f"option at {where}", place, list(model.model_fields))))
+                known = list(_inside(model, problem["loc"][:-1]).model_fields)
+                inner = ".".join([where, *(str(part) for part in problem["loc"][:-1])])
+                name = str(problem["loc"][-1])
+                lines.append(str(unknown(f"option at {inner}", name, known)))
             else:
                 lines.append(f"{where}{'.' + place if place else ''}: {problem['msg']}")
         raise ConfigError("\n".join(lines)) from None
+
+
+def _inside(model: Any, place: tuple[int | str, ...]) -> Any:  # Any: a pydantic model's class
+    """The model of what stands at a place inside another; the outer one where it is none."""
+    for name in place:
+        field = model.model_fields.get(name)
+        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
+        model = next((each for each in kinds if hasattr(each, "model_fields")), model)
+    return model
