@@ -70,9 +70,7 @@ async def test_a_reply_comes_back_the_other_way() -> None:
     assert reply.body == {"way": "cba"}
 
 
-async def test_the_order_is_in_the_log(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+async def test_the_order_is_in_the_log(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     specs = [("caching", {"cache_dir": str(tmp_path)}), ("logging", {}), ("log_tokens", {})]
     pipeline = chain(*specs, ("drop_params", {"params": ["x"]}))  # type: ignore[arg-type]  # options differ
     caplog.set_level(logging.INFO)
