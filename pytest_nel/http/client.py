@@ -26,11 +26,6 @@ from pytest_nel.http.target import checked_key, checked_url
 from pytest_nel.http.transport import make_http_client
 
 DEFAULT_CONCURRENT = 32
-PATHS: Mapping[str, str] = {
-    "chat_completions": "/chat/completions",
-    "completions": "/completions",
-    "responses": "/responses",
-}
 
 
 @dataclass(slots=True)
@@ -99,6 +94,7 @@ class ModelClient:
         self._http = http
         self._owned = http is None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
         self._closed = False
         self._more: Mapping[str, str] = {}
         self._pipeline: Pipeline | None = None
@@ -119,7 +115,7 @@ class ModelClient:
             pipeline: What every request passes; None costs nothing.
             headers: Further headers of every request.
             hidden: What nobody may see of them.
-            statuses: After which of them to ask again; None keeps the rule.
+            statuses: Those after which to ask again; None keeps the rule.
         """
         self._pipeline = pipeline
         self._more = {name.lower(): value for name, value in (headers or {}).items()}
@@ -146,12 +142,14 @@ class ModelClient:
                 "make one client per loop"
             )
             raise ConfigError(msg)
-        self._loop = loop
-        if self._http is None:
-            self._http = make_http_client(str(self._url), connections=self._connections)
-        self._prepare(self._http)
-        if self._pipeline is not None:
-            await self._pipeline.open()
+        async with self._opening:
+            if self._http is None:
+                self._http = make_http_client(str(self._url), connections=self._connections)
+            if self._loop is None:
+                self._prepare(self._http)
+                if self._pipeline is not None:
+                    await self._pipeline.open()
+                self._loop = loop  # only now: a request that comes meanwhile waits as well
 
     async def close(self) -> None:
         """Close our connections; a client that was handed in stays open."""
@@ -163,9 +161,9 @@ class ModelClient:
 
     async def release(self) -> None:
         """Close our connections and let go of the loop; the next request binds to its own."""
-        self._loop = None
-        if self._owned and self._http is not None:
-            http, self._http = self._http, None
+        self._loop, self._opening = None, asyncio.Lock()
+        if self._owned and (http := self._http) is not None:
+            self._http = None
             await http.aclose()
 
     async def chat(self, messages: Sequence[Message], **sampling: Any) -> ModelResponse:
@@ -202,7 +200,9 @@ class ModelClient:
         sent = {**endpoint.generation, **given}
         if self._pipeline is not None:
             request_body(endpoint.model, field, value, sent)  # refuses what cannot be sent
-            request = Request(PATHS[protocol], {"model": endpoint.model, field: value, **sent})
+            request = Request(
+                upstream.PATHS[protocol], {"model": endpoint.model, field: value, **sent}
+            )
             return await self._through(self._pipeline, request)
         body = request_body(endpoint.model, field, value, sent)
         made = 0
@@ -237,7 +237,7 @@ class ModelClient:
         if not pipeline.fixes_finish_reason:
             answer = upstream.as_said(answer)
         answer = replace(answer, latency_ms=exchange.latency_ms, requests=made)
-        return self._count(answer, 1) if made else answer
+        return self._count(answer, 1) if made else answer  # a stored one costs no tokens
 
     async def exchange(self, request: Request, *, answers: bool = False) -> upstream.Sent:
         """Send a request as it is, and again where that may help.
@@ -248,8 +248,8 @@ class ModelClient:
         """
         if self._loop is not asyncio.get_running_loop() or self._closed:
             await self.open()
-        body = upstream.encoded(request.body)
-        url, headers = self.address(request.path), self.headers(request)
+        body, url = upstream.encoded(request.body), self.address(request.path)
+        headers = self.headers(request)
         sampling = upstream.sampling_of(request) if answers else None
         made = 0
         while True:
@@ -266,7 +266,7 @@ class ModelClient:
         return upstream.address(self._url, path)
 
     def redacted(self, text: str) -> str:
-        """A text without the secrets of the service."""
+        """A text, of JSON or about to be, without the secrets of the service."""
         return self._secrets.out_of_json(text)
 
     def clean(self, sent: upstream.Sent) -> None:

@@ -15,6 +15,13 @@ from pytest_nel.http import faults
 from pytest_nel.http.openai import BadReply, parse_reply
 from pytest_nel.http.retry import Fault
 
+PATHS: Mapping[str, str] = {
+    "chat_completions": "/chat/completions",
+    "completions": "/completions",
+    "responses": "/responses",
+}
+"""Where a protocol's requests go, below the base of a service."""
+
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _NO_SAMPLING = frozenset({"model", "messages", "prompt", "input", "stream", "stream_options"})
 _OPERATIONS = ("/chat/completions", "/completions", "/embeddings", "/responses")

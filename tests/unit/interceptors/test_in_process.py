@@ -1,5 +1,6 @@
 """Our own solvers pass the interceptors without any hop, and records say what was sent."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -156,3 +157,17 @@ async def test_headers_of_the_service_are_sent_and_hidden_when_they_are_secret()
     assert asked.headers[0]["x-token"] == secret
     assert asked.headers[0]["x-team"] == "a"
     assert secret not in str(caught.value)
+
+
+async def test_requests_that_come_while_it_is_opened_pass_the_interceptors(tmp_path: Path) -> None:
+    asked = Asked()
+    http = httpx.AsyncClient(transport=httpx.MockTransport(asked.handle))
+    endpoint = Endpoint("s", "http://models.example/v1/chat/completions", "chat_completions", "m")
+    client = ModelClient(endpoint, http=http)
+    client.equip(chain(("caching", {"cache_dir": str(tmp_path), "share": True})))
+
+    await asyncio.gather(*(client.chat([USER]) for _ in range(4)))
+    await client.close()
+    await http.aclose()
+
+    assert len(asked.bodies) == 1
