@@ -52,6 +52,7 @@ class Parts:
         self._endpoints: dict[str, Endpoint] = dict(given or {})
         self._running: list[Service] = []
         self._clients: dict[str, ModelClient] = {}
+        self._equipped: list[ModelClient] = []  # with interceptors that are not opened yet
         self._wanted: dict[str, int] = {}
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
@@ -97,7 +98,8 @@ class Parts:
                 replace(endpoint, max_concurrent=limit),  # connections: the share may grow to it
                 limiter=AdaptiveLimiter(share_of(limit, *self._share)),
             )
-            self._route(name).equip(client, self._log_dir.parent)
+            if self._route(name).equip(client, self._log_dir.parent) is not None:
+                self._equipped.append(client)
             self._clients[name] = client
         return self._clients[name]
 
@@ -167,7 +169,12 @@ class Parts:
         return built
 
     def open(self, loop: LoopThread, solver: object) -> None:
-        """Open a part that has resources on the loop, once; it is closed with the others."""
+        """Open a part that has resources on the loop, once; it is closed with the others.
+
+        So are interceptors: one that cannot work is known before the first request.
+        """
+        while self._equipped:
+            loop.call(self._equipped.pop().open())
         if isinstance(solver, Opens) and not any(part is solver for part in self._opened):
             loop.call(solver.open())
             self._opened.append(solver)

@@ -31,11 +31,13 @@ services:
       interceptors:
         - {{name: caching, config: {{cache_dir: "{folder}/cache"}}}}
         - {{name: http_pairs_dump, config: {{dump_path: pairs.jsonl}}}}
-        - {{name: payload_modifier, config: {{headers_to_add: {{X-Auth-Token: "${{OTHER_SECRET}}"}}}}}}
+        - name: payload_modifier
+          config: {{headers_to_add: {{X-Auth-Token: "${{OTHER_SECRET}}"}}}}
         - {{name: system_message, config: {{system_message: "{system}"}}}}
 benchmarks:
-  - {{name: bench_truth.py, solver: {{type: simple, service: model, generation: {{temperature: 0.25}}}},
-     max_unscored: 4}}
+  - name: bench_truth.py
+    solver: {{type: simple, service: model, generation: {{temperature: 0.25}}}}
+    max_unscored: 4
 output: {{dir: run, timestamped: false}}
 """
 
@@ -72,9 +74,10 @@ def test_what_is_recorded_was_sent_and_another_message_is_another_question(
         if row.get("_type") == "solved"
     ]
     assert [row["sampling"] for row in journal] == [{"temperature": 0.25, "top_k": 7}] * 4
-    traffic = lines(tmp_path / "run" / "truth" / "model_traffic.jsonl")
-    assert {row["problem_idx"] for row in traffic} == {0, 1, 2, 3}
-    assert traffic[0]["request"]["messages"][0] == {"role": "system", "content": "be brief"}
+    for place, system in (("truth/earlier-1", "be brief"), ("truth", "be long")):
+        traffic = lines(tmp_path / "run" / place / "model_traffic.jsonl")
+        assert {row["problem_idx"] for row in traffic} == {0, 1, 2, 3}
+        assert traffic[0]["request"]["messages"][0] == {"role": "system", "content": system}
 
 
 @pytest.mark.parametrize("variant", [["-vv", "--log-level=DEBUG"], ["-p", "xdist", "-n2", "-rA"]])
@@ -93,6 +96,19 @@ def test_keys_of_headers_stay_in_the_environment(
     written = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert OTHER[:20] not in output
     assert [str(file) for file in written if OTHER[:20].encode() in file.read_bytes()] == []
+
+
+def test_a_cache_that_cannot_be_used_is_named_before_any_call(
+    tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    bench(tmp_path, 1)
+    name = suite(tmp_path, endpoint.url)
+    (tmp_path / "cache").write_text("a file where a folder is wanted")
+
+    done = run(tmp_path, name, MY_SECRET=KEY, OTHER_SECRET=OTHER)
+
+    assert "the interceptor caching cannot use" in done.stdout + done.stderr
+    assert endpoint.bodies() == []
 
 
 def test_a_wrong_interceptor_is_named_before_any_call(

@@ -16,7 +16,7 @@ USER = {"role": "user", "content": "6 x 7?"}
 def chain(*specs: tuple[str, dict[str, Any]], folder: Path = Path(), **block: Any) -> Chain:
     """The pipeline of interceptors given by name and options."""
     interceptors = [{"name": name, "config": config} for name, config in specs]
-    proxy = Proxy(interceptors=interceptors, **block)
+    proxy = Proxy.model_validate({"interceptors": interceptors, **block})
     built = build(proxy, Place(folder, "model", "m", "http://models.example/v1"), always=True)
     assert built is not None
     return built

@@ -31,9 +31,10 @@ async def proxied(
     """A server that answers so, and the adapter proxy of a suite's service before it."""
     monkeypatch.setenv("MY_KEY", KEY)
     async with ModelServer(said).running() as server:
-        options = {"url": server.url, "protocol": "chat_completions", "model": "m"}
-        spec = PluginSpec(type="api", api_key="${MY_KEY}", max_retries=0, **options, proxy=block)
-        parts = Parts({"s": spec}, log_dir=folder / "logs")
+        limits = {} if "max_retries" in block else {"max_retries": 0}
+        service = {"type": "api", "url": server.url, "protocol": "chat_completions", "model": "m"}
+        raw = {**service, **limits, "api_key": "${MY_KEY}", "proxy": block}
+        parts = Parts({"s": PluginSpec.model_validate(raw)}, log_dir=folder / "logs")
         proxy = parts.adapter("s")
         await proxy.start()
         try:
@@ -74,28 +75,27 @@ async def test_a_session_is_served_and_its_token_and_key_go_no_further(
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "content", "status", "said"),
+    ("asked", "status", "said"),
     [
-        ("GET", "/health", b"", 200, "ok"),
-        ("POST", "/v1/chat/completions", b"{}", 401, "unknown session"),
-        ("POST", "/s/abc123/v1/chat/completions", b"{}", 401, "unknown session"),
-        ("POST", "/s/XYZ/v1/chat/completions", b"{}", 401, "unknown session"),
-        ("GET", "{mine}/models", b"", 200, '"id":"m"'),
-        ("DELETE", "{mine}/models", b"", 405, "Method not allowed"),
-        ("POST", "{mine}/chat/completions", b"{", 400, "Invalid JSON body"),
-        ("POST", "{mine}/chat/completions", b"[1]", 400, "expected a JSON object, got list"),
-        ("POST", "{mine}/%2e%2e/admin", b"{}", 400, "leads out of the service"),
+        (("GET", "/health", b""), 200, "ok"),
+        (("POST", "/v1/chat/completions", b"{}"), 401, "unknown session"),
+        (("POST", "/s/abc123/v1/chat/completions", b"{}"), 401, "unknown session"),
+        (("POST", "/s/XYZ/v1/chat/completions", b"{}"), 401, "unknown session"),
+        (("GET", "{mine}/models", b""), 200, '"id":"m"'),
+        (("DELETE", "{mine}/models", b""), 405, "Method not allowed"),
+        (("POST", "{mine}/chat/completions", b"{"), 400, "Invalid JSON body"),
+        (("POST", "{mine}/chat/completions", b"[1]"), 400, "expected a JSON object, got list"),
+        (("POST", "{mine}/%2e%2e/admin", b"{}"), 400, "leads out of the service"),
     ],
 )
 async def test_what_is_no_request_of_a_session_is_refused(  # a table of one behaviour
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    method: str,
-    path: str,
-    content: bytes,
+    asked: tuple[str, str, bytes],
     status: int,
     said: str,
 ) -> None:
+    method, path, content = asked
     async with (
         proxied(whole, tmp_path, monkeypatch) as (proxy, server),
         httpx.AsyncClient(trust_env=False) as client,
@@ -143,14 +143,10 @@ async def test_a_date_in_retry_after_is_waited_for(
         JSONResponse({}, 429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}),
         whole({}),
     ]
-    options: dict[str, Any] = {"max_retries": 1, "retry_on_status": [429]}
-    async with ModelServer(lambda _: replies.pop(0)).running() as server:
-        raw = {"url": server.url, "protocol": "chat_completions", "proxy": options}
-        parts = Parts({"s": PluginSpec(type="api", **raw)}, log_dir=tmp_path)
-        proxy = parts.adapter("s")
-        await proxy.start()
+    async with proxied(
+        lambda _: replies.pop(0), tmp_path, monkeypatch, max_retries=1, retry_on_status=[429]
+    ) as (proxy, server):
         reply = await post(proxy.url_for("x"))
-        await proxy.stop()
 
     assert reply.status_code == 200
     assert len(server.asked) == 2
@@ -192,8 +188,7 @@ async def test_a_client_that_leaves_takes_its_request_with_it(
 
     async with proxied(slow, tmp_path, monkeypatch) as (proxy, server):
         asking = asyncio.create_task(post(proxy.url_for("x")))
-        while not server.asked:
-            await asyncio.sleep(0.01)
+        await server.came.wait()
         asking.cancel()
 
         await asyncio.wait_for(server.left.wait(), 5)

@@ -23,6 +23,10 @@ def caching(folder: Path, **options: Any) -> tuple[str, dict[str, Any]]:
     return "caching", {"cache_dir": str(folder), **options}
 
 
+def files(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
 def attempt(repeat: int = 0) -> Session:
     return Session(attempt=AttemptKey("b", 3, repeat))
 
@@ -144,7 +148,7 @@ async def test_a_bypassed_cache_neither_answers_nor_keeps(tmp_path: Path) -> Non
     await pipeline.close()
 
     assert len(upstream.asked) == 2
-    assert list(tmp_path.iterdir()) == []
+    assert files(tmp_path) == []
 
 
 async def test_equal_requests_at_once_are_asked_once(tmp_path: Path) -> None:

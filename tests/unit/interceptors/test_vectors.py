@@ -128,8 +128,8 @@ async def test_periodic_reminders_go_to_the_last_user_message() -> None:
 
 async def test_system_messages_become_one_at_the_beginning() -> None:
     upstream = Upstream()
-    system = [{"role": "system", "content": [{"type": "text", "text": "a"}]}]
-    system.append({"role": "system", "content": "b"})  # type: ignore[dict-item]  # either is allowed
+    system: list[dict[str, Any]] = [{"role": "system", "content": [{"type": "text", "text": "a"}]}]
+    system.append({"role": "system", "content": "b"})
 
     await through(chain(("consolidate_system", {})), upstream, messages=[USER, *system])
 

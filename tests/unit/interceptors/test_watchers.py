@@ -14,12 +14,17 @@ from pytest_nel.core.exchange import Exchange, Reply, Request, Session
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.http.secret import Secrets
 from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.model_traffic import FILE
 from pytest_nel.interceptors.pipeline import Chain, build
 from tests.unit.interceptors.chains import USER, Upstream, answer, chain, through
 from tests.unit.interceptors.upstream import ModelServer
 
 pytestmark = pytest.mark.asyncio
 KEY = "sk-planted-4d9f1c77e0b24a6e9a3c"  # nobody's
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -95,7 +100,8 @@ def secretive(folder: Path, *names: str) -> Chain:
     interceptors = [{"name": name, "config": options.get(name, {})} for name in names]
     secrets = Secrets([KEY])
     place = Place(folder, "s", redact=secrets.out_of_json)
-    built = build(Proxy(interceptors=interceptors, model_traffic={}, verbose=True), place)
+    block = {"interceptors": interceptors, "model_traffic": {}, "verbose": True}
+    built = build(Proxy.model_validate(block), place)
     assert built is not None
     return built
 
@@ -115,7 +121,7 @@ async def test_no_secret_is_written_however_it_comes(
     await pipeline.run(Request("/chat/completions", body, headers), Exchange(), upstream)
     await pipeline.close()
 
-    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    written = "".join(map(text_of, [tmp_path / "pairs.jsonl", tmp_path / "logs" / FILE]))
     assert "your key is [API key]" in written
     for place in (written, caplog.text):
         assert KEY[:12] not in place
@@ -151,8 +157,7 @@ async def test_a_webhook_is_told_and_nobody_waits_for_it() -> None:
 
         for _ in range(7):
             await asyncio.wait_for(through(pipeline, Upstream()), 1)
-        while not hook.asked:
-            await asyncio.sleep(0.01)
+        await hook.came.wait()
         release.set()
         await pipeline.close()
 

@@ -26,6 +26,7 @@ class ModelServer:
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.left = asyncio.Event()  # a client went before its answer was whole
+        self.came = asyncio.Event()  # the first request
         self.port = 0
 
     @property
@@ -37,6 +38,7 @@ class ModelServer:
         request = Request(scope, receive)
         body = json.loads(await request.body())
         self.asked.append(body)
+        self.came.set()
         self.headers.append(dict(request.headers))
         self.paths.append(scope["path"])
         try:
@@ -65,7 +67,7 @@ class ModelServer:
         config.timeout_graceful_shutdown = 1
         server = Server(config)
         task = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.005)
         try:
             yield self
