@@ -45,8 +45,7 @@ Pending: TypeAlias = Solved | Kept | StepRecord
 """An attempt on its way to whoever asks: to be judged, to be read, or finished."""
 
 _NO_SANDBOX = NoSandbox()
-_RETRY_BASE = 5.0
-_RETRY_CAP = 30.0
+_RETRY_BASE, _RETRY_CAP = 5.0, 30.0
 _RESULT_FIELDS: Sequence[tuple[str, Any, str]] = (  # Any: what isinstance takes
     ("response", str, "text"),
     ("model_response", ModelResponse | None, "a ModelResponse or None"),
@@ -346,6 +345,7 @@ def _answered(solved: Solved, result: object) -> None:
     reward: Any = result.reward  # Any: a solver of a user's may have put anything there
     if reply is not None:
         solved.model, solved.sampling = model_facts(reply), reply.sampling
+        solved.cached = reply.requests == 0
     solved.response, solved.reasoning = split_reasoning(
         result.response, reply.reasoning_content if reply is not None else None
     )

@@ -22,7 +22,16 @@ from pytest_nel.http.client import ModelClient
 from pytest_nel.http.stream import StreamClient, broken
 from pytest_nel.http.upstream import Sent, as_object, reply_headers
 from pytest_nel.interceptors._events import Outlet, event_blocks
-from pytest_nel.interceptors._stream import as_events, event, is_stream, merge, merged, wants_stream
+from pytest_nel.interceptors._stream import (
+    as_events,
+    event,
+    final_of,
+    is_of_another_kind,
+    is_stream,
+    merge,
+    merged,
+    wants_stream,
+)
 from pytest_nel.interceptors.pipeline import Chain
 
 _LOG = logging.getLogger(__name__)
@@ -193,6 +202,8 @@ class App:
             reply = broken(error, self._client.endpoint.timeout)
             await out.fail(reply)
             return reply
+        if is_of_another_kind(seen):
+            return Reply(got.status_code, headers, final_of(seen))
         status, body = merge(seen)
         if status != 200:
             await out.fail(Reply(status, {}, body))

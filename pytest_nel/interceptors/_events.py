@@ -1,7 +1,8 @@
 """Events passed on to a client while they come from the endpoint."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
 
 from starlette.types import Send
 
@@ -55,20 +56,19 @@ class Outlet:
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def block(self, block: str) -> list[str]:
-        """Send an event on, or hold it back; comments keep the connection alive and pass.
+        """Send an event on as it is, or hold it back; comments keep the connection alive and pass.
 
         Returns:
             The data in it.
         """
+        if not block.strip():
+            return []
         found = list(payloads(block))
-        if not found and block.strip():
-            await self._write(self._redact(block).encode() + b"\n\n")
-        for payload in found:
-            chunk = object_of(payload)
-            if self._held or (self._hold and (payload == END or _is_last(chunk))):
-                self._held.append(payload)
-            else:
-                await self._event(payload, chunk)
+        last = any(payload == END or _is_last(object_of(payload)) for payload in found)
+        if found and (self._held or (self._hold and last)):
+            self._held.append(block)
+        else:
+            await self._pass(block)
         return found
 
     async def fail(self, reply: Reply) -> None:
@@ -76,33 +76,26 @@ class Outlet:
         if not self.begun or self._failed:
             return
         self._failed = True
-        for payload in self._held:
-            if payload != END:
-                await self._event(payload, object_of(payload))
-        self._held.clear()
-        await self._event(json.dumps(reply.body), None)
+        held, self._held = self._held, []
+        for block in held:
+            if END not in payloads(block):
+                await self._pass(block)
+        await self._write(event(self._redact(json.dumps(reply.body))))
 
     async def finish(self, reply: Reply) -> None:
         """Send what was held back, with the finish reasons of the reply, and the end."""
         reasons = {
             choice.get("index", 0): choice.get("finish_reason") for choice in choices_of(reply.body)
         }
-        for payload in self._held:
-            chunk = object_of(payload)
-            changed = False
-            for choice in choices_of(chunk):
-                mended = reasons.get(choice.get("index", 0))
-                if choice.get("finish_reason") and mended and choice["finish_reason"] != mended:
-                    choice["finish_reason"] = mended
-                    changed = True
-            await self._event(json.dumps(chunk) if changed else payload, chunk)
+        for block in self._held:
+            mended = _mended(block, reasons)
+            await self._pass(block if mended is None else f"data: {json.dumps(mended)}")
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _event(self, payload: str, chunk: JsonObject | None) -> None:
-        only_usage = chunk is not None and chunk.get("choices") == [] and chunk.get("usage")
-        if only_usage and not self.shows_usage:
+    async def _pass(self, block: str) -> None:
+        if not self.shows_usage and any(_is_usage(object_of(each)) for each in payloads(block)):
             return
-        await self._write(event(self._redact(payload)))
+        await self._write(self._redact(block).encode() + b"\n\n")
 
     async def _write(self, content: bytes) -> None:
         await self._send({"type": "http.response.body", "body": content, "more_body": True})
@@ -110,3 +103,19 @@ class Outlet:
 
 def _is_last(chunk: JsonObject | None) -> bool:
     return any(choice.get("finish_reason") for choice in choices_of(chunk))
+
+
+def _is_usage(chunk: JsonObject | None) -> bool:
+    return chunk is not None and chunk.get("choices") == [] and bool(chunk.get("usage"))
+
+
+def _mended(block: str, reasons: Mapping[int, Any]) -> JsonObject | None:
+    """The event's object with the finish reasons that hold; None when it has them."""
+    chunk = next(map(object_of, payloads(block)), None)
+    changed = False
+    for choice in choices_of(chunk):
+        reason = reasons.get(choice.get("index", 0))
+        if choice.get("finish_reason") and reason and choice["finish_reason"] != reason:
+            choice["finish_reason"] = reason
+            changed = True
+    return chunk if changed else None

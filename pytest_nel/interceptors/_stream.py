@@ -42,12 +42,33 @@ def object_of(payload: str) -> JsonObject | None:
 
 
 def merged(reply: Reply) -> Reply:
-    """A streamed reply as one that was not; an error among its events becomes the reply."""
+    """A streamed reply as one that was not; an error among its events becomes the reply.
+
+    A stream of another kind than chats and text completions stays as it is.
+    """
     assert isinstance(reply.body, bytes)
-    text = reply.body.decode("utf-8", "replace")
-    status, body = merge(list(payloads(text)))
+    events = list(payloads(reply.body.decode("utf-8", "replace")))
+    if is_of_another_kind(events):
+        return reply
+    status, body = merge(events)
     headers = {name: value for name, value in reply.headers.items() if name != "content-type"}
     return Reply(reply.status if status == 200 else status, {**headers, **_JSON}, body)
+
+
+def is_of_another_kind(events: list[str]) -> bool:
+    """Whether events are typed, as those of the responses protocol are, and have no choices."""
+    chunks = [chunk for chunk in map(object_of, events) if chunk is not None]
+    typed = any(isinstance(chunk.get("type"), str) for chunk in chunks)
+    return typed and not any("choices" in chunk for chunk in chunks)
+
+
+def final_of(events: list[str]) -> JsonObject | bytes:
+    """What a stream of another kind amounts to: its last ``response``, or its events."""
+    for payload in reversed(events):
+        chunk = object_of(payload) or {}
+        if isinstance(chunk.get("response"), dict):
+            return dict(chunk["response"])
+    return b"".join(map(event, events))
 
 
 def merge(events: list[str]) -> tuple[int, JsonObject]:

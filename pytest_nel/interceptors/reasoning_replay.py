@@ -24,6 +24,7 @@ class ReasoningReplay(Interceptor):
 
     on_request = True
     on_reply = True
+    streams = "pass"
 
     class Config(Model):
         """Options of ``reasoning_replay``.

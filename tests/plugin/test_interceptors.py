@@ -66,13 +66,14 @@ def test_what_is_recorded_was_sent_and_another_message_is_another_question(
         assert (body["temperature"], body["top_k"]) == (0.25, 7)
     assert {body["messages"][0]["content"] for body in bodies} == {"be brief", "be long"}
     rows = lines(tmp_path / "run2" / "truth" / "results.jsonl")
-    assert len(rows) == 4
+    assert [row["model_response"] for row in rows] == [row["prompt"] for row in rows]
     journal = [
         row
         for path in sorted((tmp_path / "run2" / "truth" / "journal").glob("*.jsonl"))
         for row in lines(path)
         if row.get("_type") == "solved"
     ]
+    assert [row["cached"] for row in journal] == [True] * 4
     assert [row["sampling"] for row in journal] == [{"temperature": 0.25, "top_k": 7}] * 4
     for place, system in (("truth/earlier-1", "be brief"), ("truth", "be long")):
         traffic = lines(tmp_path / "run" / place / "model_traffic.jsonl")
@@ -80,8 +81,10 @@ def test_what_is_recorded_was_sent_and_another_message_is_another_question(
         assert traffic[0]["request"]["messages"][0] == {"role": "system", "content": system}
 
 
-@pytest.mark.parametrize("variant", [["-vv", "--log-level=DEBUG"], ["-p", "xdist", "-n2", "-rA"]])
-@pytest.mark.parametrize("path", ["ok", "500"])
+@pytest.mark.parametrize(
+    ("path", "variant"),
+    [("ok", ["-vv", "--log-level=DEBUG"]), ("500", ["-p", "xdist", "-n2", "-rA"])],
+)
 def test_keys_of_headers_stay_in_the_environment(
     tmp_path: Path, parrot: Iterator[str], path: str, variant: list[str]
 ) -> None:

@@ -273,6 +273,31 @@ async def test_a_stream_that_breaks_says_so(
     assert "[DONE]" not in reply.text
 
 
+@pytest.mark.parametrize("block", [{}, {"interceptors": [{"name": "reasoning"}]}])
+async def test_a_stream_of_another_kind_arrives_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: dict[str, Any]
+) -> None:
+    events = (
+        'event: response.created\ndata: {"type": "response.created"}\n\n'
+        "event: response.completed\n"
+        'data: {"type": "response.completed", "response": {"output": []}}\n\n'
+    )
+
+    def said(_body: dict[str, Any]) -> Response:
+        return Response(events, media_type="text/event-stream")
+
+    async with (
+        proxied(said, tmp_path, monkeypatch, **block) as (proxy, server),
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        body = {"input": "hi", "stream": True}
+        reply = await client.post(f"{proxy.url_for('x')}/responses", json=body)
+
+    assert reply.text == events
+    assert server.paths == ["/v1/responses"]
+    assert "stream_options" not in server.asked[0]
+
+
 async def test_a_client_that_leaves_a_stream_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
