@@ -85,7 +85,8 @@ class Outlet:
     async def finish(self, reply: Reply) -> None:
         """Send what was held back, with the finish reasons of the reply, and the end."""
         reasons = {
-            choice.get("index", 0): choice.get("finish_reason") for choice in choices_of(reply.body)
+            str(choice.get("index", 0)): choice.get("finish_reason")
+            for choice in choices_of(reply.body)
         }
         for block in self._held:
             mended = _mended(block, reasons)
@@ -109,12 +110,12 @@ def _is_usage(chunk: JsonObject | None) -> bool:
     return chunk is not None and chunk.get("choices") == [] and bool(chunk.get("usage"))
 
 
-def _mended(block: str, reasons: Mapping[int, Any]) -> JsonObject | None:
+def _mended(block: str, reasons: Mapping[str, Any]) -> JsonObject | None:
     """The event's object with the finish reasons that hold; None when it has them."""
     chunk = next(map(object_of, payloads(block)), None)
     changed = False
     for choice in choices_of(chunk):
-        reason = reasons.get(choice.get("index", 0))
+        reason = reasons.get(str(choice.get("index", 0)))
         if choice.get("finish_reason") and reason and choice["finish_reason"] != reason:
             choice["finish_reason"] = reason
             changed = True
