@@ -1,8 +1,8 @@
 """``${NAME}`` from the environment; the one module that reads ``os.environ``.
 
-A value written under ``api_key`` or in the ``env`` of a service is never expanded here: it stays a
-reference until the service starts, so that no copy of a configuration, on disk or in memory, holds
-the secret itself.
+A value written under ``api_key``, in the ``env`` of a service or in the headers of its ``proxy`` is
+never expanded here: it stays a reference until the service starts, so that no copy of a
+configuration, on disk or in memory, holds the secret itself.
 """
 
 import os
@@ -21,6 +21,7 @@ _WHOLE_REFERENCE = re.compile(r"\$\{(\w+)\}")
 _SECRET_KEY = "api_key"  # noqa: S105  # the name of a key, not a key
 _OF_A_SERVER = "env"
 _ENV_MAPS = ("extra_env", "container_env")
+_HEADERS = frozenset({"extra_headers", "headers_to_add"})
 
 
 class Problem(NamedTuple):
@@ -86,6 +87,13 @@ def escape(text: str) -> str:
 def unescape(text: str) -> str:
     """Undo :func:`escape`."""
     return text.replace("$${", "${")
+
+
+def values_in(text: str, env: Mapping[str, str] | None = None) -> list[str]:
+    """The values of the variables that a text refers to: what must not be shown of it."""
+    variables = os.environ if env is None else env
+    names = (match["name"] for match in _REFERENCE.finditer(text))
+    return [variables[name] for name in names if name is not None and variables.get(name)]
 
 
 def resolve_secret(reference: str, where: str, env: Mapping[str, str] | None = None) -> str:
@@ -158,7 +166,8 @@ def _expanded(value: Any, variables: Mapping[str, str], at: Path) -> Any:
 def _stays(at: Path) -> bool:
     """Whether what stands there is read when the service starts."""
     return (
-        at[-1:] == (_SECRET_KEY,)
+        (at[:1] == ("services",) and "proxy" in at and at[-1] in _HEADERS)
+        or at[-1:] == (_SECRET_KEY,)
         or (len(at) == 3 and at[::2] == ("services", _OF_A_SERVER))
         or is_env_map(at)
     )

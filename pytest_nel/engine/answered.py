@@ -38,6 +38,7 @@ def answered(solved: Solved, result: object) -> None:
     reward: Any = result.reward  # Any: a solver of a user's may have put anything there
     if reply is not None:
         solved.model, solved.sampling = model_facts(reply), reply.sampling
+        solved.cached = reply.requests == 0
     solved.response, solved.reasoning = split_reasoning(
         result.response, reply.reasoning_content if reply is not None else None
     )

@@ -18,6 +18,7 @@ from pytest_nel.core.errors import (
     NoAnswer,
     ScorerError,
 )
+from pytest_nel.core.exchange import begin_session
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
@@ -43,8 +44,7 @@ Pending: TypeAlias = Solved | Kept | StepRecord
 """An attempt on its way to whoever asks: to be judged, to be read, or finished."""
 
 _NO_SANDBOX = NoSandbox()
-_RETRY_BASE = 5.0
-_RETRY_CAP = 30.0
+_RETRY_BASE, _RETRY_CAP = 5.0, 30.0
 
 
 @dataclass(slots=True)
@@ -282,6 +282,7 @@ class AttemptRunner:
     async def _tries(self, seed: SeedResult, solved: Solved) -> None:
         last = self.plan.config.max_system_retries
         while True:
+            begin_session(solved.key)
             try:
                 answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
             except GracefulError as error:

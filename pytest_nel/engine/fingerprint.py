@@ -12,6 +12,7 @@ from pytest_nel.core.keys import digest
 from pytest_nel.core.modules import kind_name
 from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import JsonObject
+from pytest_nel.interceptors.pipeline import answering as answering_of_proxy
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -46,6 +47,7 @@ def answering(
         more = kind.identity(options) if hasattr(kind, "identity") else {}
         facts |= {f"service.{name}": value for name, value in more.items()}
         facts["model"] = facts.pop("service.model", None)
+        facts |= answering_of_proxy(options.get("proxy"))
         sampling |= _given(options.get("generation"))
     sampling |= _given((configured or {}).get("generation"))
     facts |= {f"sampling.{name}": value for name, value in sampling.items()}

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from pydantic import ValidationError
 
@@ -15,8 +15,10 @@ from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.routes import Route
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
+from pytest_nel.interceptors.proxy import AdapterProxy
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -50,6 +52,7 @@ class Parts:
         self._endpoints: dict[str, Endpoint] = dict(given or {})
         self._running: list[Service] = []
         self._clients: dict[str, ModelClient] = {}
+        self._equipped: list[ModelClient] = []  # with interceptors that are not opened yet
         self._wanted: dict[str, int] = {}
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
@@ -71,6 +74,7 @@ class Parts:
             raise error
         cls: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
         config = validated(cls.Config, spec.options, f"services.{name}")
+        self._route(name)  # wrong interceptors are known before anything is started
         built: Service = cls(name, config, log_dir=self._log_dir)
         return built
 
@@ -79,7 +83,7 @@ class Parts:
         if name not in self._endpoints:
             service = self.service(name)
             self._running.append(service)
-            self._endpoints[name] = service.start()
+            self._endpoints[name] = self._route(name).endpoint(service.start())
         return self._endpoints[name]
 
     def client(self, name: str) -> ModelClient:
@@ -90,11 +94,37 @@ class Parts:
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
             self._limits[name] = limit
-            self._clients[name] = ModelClient(
+            client = ModelClient(
                 replace(endpoint, max_concurrent=limit),  # connections: the share may grow to it
                 limiter=AdaptiveLimiter(share_of(limit, *self._share)),
             )
+            if self._route(name).equip(client, self._log_dir.parent) is not None:
+                self._equipped.append(client)
+            self._clients[name] = client
         return self._clients[name]
+
+    def adapter(self, name: str, *, host: str = "127.0.0.1", port: int = 0) -> AdapterProxy:
+        """An adapter proxy before a service, for agents that need a URL; not started.
+
+        It shares the service's limit with the solvers of this process. Whoever asks for it starts
+        and stops it, on the engine's loop.
+
+        Args:
+            name: The service.
+            host: Where it listens: loopback, or the gateway address of a sandbox network.
+            port: 0 takes a free one.
+
+        Raises:
+            ConfigError: The service or the address cannot be used.
+        """
+        own = self.client(name)
+        client = ModelClient(own.endpoint, limiter=own.limiter)
+        chain = self._route(name).equip(client, self._log_dir.parent, always=True)
+        assert chain is not None
+        return AdapterProxy(client, chain, host=host, port=port)
+
+    def _route(self, name: str) -> Route:
+        return Route.of(name, self._specs.get(name))
 
     def allowed(self, name: str) -> int:
         """Requests that this process may have in flight at a service whose client is made."""
@@ -139,7 +169,12 @@ class Parts:
         return built
 
     def open(self, loop: LoopThread, solver: object) -> None:
-        """Open a part that has resources on the loop, once; it is closed with the others."""
+        """Open a part that has resources on the loop, once; it is closed with the others.
+
+        So are interceptors: one that cannot work is known before the first request.
+        """
+        while self._equipped:
+            loop.call(self._equipped.pop().open())
         if isinstance(solver, Opens) and not any(part is solver for part in self._opened):
             loop.call(solver.open())
             self._opened.append(solver)
@@ -189,7 +224,19 @@ def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
         for problem in error.errors(include_input=False, include_url=False):
             place = ".".join(str(part) for part in problem["loc"])
             if problem["type"] == "extra_forbidden":
-                lines.append(str(unknown(f"option at {where}", place, list(model.model_fields))))
+                known = list(_inside(model, problem["loc"][:-1]).model_fields)
+                inner = ".".join([where, *(str(part) for part in problem["loc"][:-1])])
+                name = str(problem["loc"][-1])
+                lines.append(str(unknown(f"option at {inner}", name, known)))
             else:
                 lines.append(f"{where}{'.' + place if place else ''}: {problem['msg']}")
         raise ConfigError("\n".join(lines)) from None
+
+
+def _inside(model: Any, place: tuple[int | str, ...]) -> Any:  # Any: a pydantic model's class
+    """The model of what stands at a place inside another; the outer one where it is none."""
+    for name in place:
+        field = model.model_fields.get(name)
+        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
+        model = next((each for each in kinds if hasattr(each, "model_fields")), model)
+    return model

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,15 @@ from pytest_nel.core.errors import (
     InfraError,
     RunStopped,
 )
+from pytest_nel.core.exchange import Exchange, Pipeline, Reply, Request, current_session
 from pytest_nel.core.types import Endpoint, Message, ModelResponse, Protocol
-from pytest_nel.http import faults, responses
+from pytest_nel.http import faults, responses, upstream
 from pytest_nel.http.limiter import AdaptiveLimiter
-from pytest_nel.http.openai import BadReply, parse_reply, request_body
+from pytest_nel.http.openai import BadReply, parse_reply, request_body, request_fields
 from pytest_nel.http.retry import Fault, Retry
-from pytest_nel.http.secret import Secret
+from pytest_nel.http.sampling import as_sent
+from pytest_nel.http.secret import Secrets
+from pytest_nel.http.target import checked_key, checked_url
 from pytest_nel.http.transport import make_http_client
 
 DEFAULT_CONCURRENT = 32
@@ -82,19 +85,44 @@ class ModelClient:
         self._connections = endpoint.max_concurrent or DEFAULT_CONCURRENT
         self.limiter = limiter or AdaptiveLimiter(self._connections)
         self.stats = ClientStats()
-        self._url = _checked_url(endpoint)
+        self._url = checked_url(endpoint)
         self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
-        self._key = _checked_key(endpoint)
-        self._secret = Secret(self._key)
+        self._key = checked_key(endpoint)
+        self._secrets = Secrets([self._key])
         self._retry = retry or Retry(attempts=endpoint.max_retries + 1)
         self._clock = clock
         self._sleep = sleep
         self._http = http
         self._owned = http is None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
         self._closed = False
+        self._more: Mapping[str, str] = {}
+        self._pipeline: Pipeline | None = None
         self._headers: list[tuple[bytes, bytes]] = []
         self._extensions: dict[str, Any] = {}  # Any: httpx's own type
+
+    def equip(
+        self,
+        pipeline: Pipeline | None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        hidden: Iterable[str] = (),
+        statuses: Iterable[int] | None = None,
+    ) -> None:
+        """Send through interceptors; to be called before the client is opened.
+
+        Args:
+            pipeline: What every request passes; None costs nothing.
+            headers: Further headers of every request.
+            hidden: What nobody may see of them.
+            statuses: Those after which to ask again; None keeps the rule.
+        """
+        self._pipeline = pipeline
+        self._more = {name.lower(): value for name, value in (headers or {}).items()}
+        self._secrets = Secrets([self._key, *hidden])
+        if statuses is not None:
+            self._retry = replace(self._retry, statuses=frozenset(statuses))
 
     async def open(self) -> None:
         """Bind to the running loop; done by the first request otherwise.
@@ -115,22 +143,28 @@ class ModelClient:
                 "make one client per loop"
             )
             raise ConfigError(msg)
-        self._loop = loop
-        if self._http is None:
-            self._http = make_http_client(str(self._url), connections=self._connections)
-        self._prepare(self._http)
+        async with self._opening:
+            if self._http is None:
+                self._http = make_http_client(str(self._url), connections=self._connections)
+            if self._loop is None:
+                self._prepare(self._http)
+                if self._pipeline is not None:
+                    await self._pipeline.open()
+                self._loop = loop  # only now: a request that comes meanwhile waits as well
 
     async def close(self) -> None:
         """Close our connections; a client that was handed in stays open."""
         self._closed = True
+        if self._pipeline is not None:
+            await self._pipeline.close()
         if self._owned and self._http is not None:
             await self._http.aclose()
 
     async def release(self) -> None:
         """Close our connections and let go of the loop; the next request binds to its own."""
-        self._loop = None
-        if self._owned and self._http is not None:
-            http, self._http = self._http, None
+        self._loop, self._opening = None, asyncio.Lock()
+        if self._owned and (http := self._http) is not None:
+            self._http = None
             await http.aclose()
 
     async def chat(self, messages: Sequence[Message], **sampling: Any) -> ModelResponse:
@@ -167,6 +201,9 @@ class ModelClient:
             await self.open()
         given = {key: what for key, what in sampling.items() if what is not None}
         sent = as_sent({**endpoint.generation, **given}, protocol)
+        if self._pipeline is not None:
+            fields = request_fields(endpoint.model, asked, sent, stream=endpoint.stream)
+            return await self._through(self._pipeline, Request(upstream.PATHS[protocol], fields))
         body = request_body(endpoint.model, asked, sent, stream=endpoint.stream)
         made = 0
         while True:
@@ -177,7 +214,97 @@ class ModelClient:
                 return self._count(outcome, made)
             await self._pause(outcome, made)
 
+    async def _through(self, pipeline: Pipeline, request: Request) -> ModelResponse:
+        """Ask by way of the interceptors; what is recorded is what they made of it."""
+        exchange = Exchange(current_session())
+        last: upstream.Sent | None = None
+
+        async def ask(request: Request) -> Reply:
+            nonlocal last
+            last = await self.exchange(request, answers=True)
+            exchange.latency_ms = last.elapsed * 1000.0
+            return last.reply
+
+        reply = await pipeline.run(request, exchange, ask)
+        sampling = upstream.sampling_of(exchange.sent or request)
+        made = 0 if last is None else last.requests
+        fault = None if last is None else last.fault
+        answer = upstream.read_reply(reply, sampling, fault, self._clock())
+        if isinstance(answer, Fault):
+            failure = self._failure(answer, max(made, 1))
+            failure.requests = made
+            raise failure
+        if not pipeline.fixes_finish_reason:
+            answer = upstream.as_said(answer)
+        answer = replace(answer, latency_ms=exchange.latency_ms, requests=made)
+        return self._count(answer, 1) if made else answer  # a stored one costs no tokens
+
+    async def exchange(self, request: Request, *, answers: bool = False) -> upstream.Sent:
+        """Send a request as it is, and again where that may help.
+
+        Args:
+            request: What to send; its path is that below the service's base.
+            answers: A success without an answer in it counts as a fault.
+        """
+        if self._loop is not asyncio.get_running_loop() or self._closed:
+            await self.open()
+        body, url = upstream.encoded(request.body), self.address(request.path)
+        headers = self.headers(request)
+        sampling = upstream.sampling_of(request) if answers else None
+        made = 0
+        while True:
+            made += 1
+            async with self.limiter.slot():
+                got = await self._fetch(body, url, headers)
+            sent = upstream.taken(got, sampling, self._clock(), self.endpoint.timeout)
+            self.clean(sent)
+            if sent.fault is None or not await self.again(sent.fault, made):
+                return sent._replace(requests=made)
+
+    def address(self, path: str) -> httpx.URL:
+        """Where a path below the service's base leads."""
+        return upstream.address(self._url, path)
+
+    def redacted(self, text: str) -> str:
+        """A text, of JSON or about to be, without the secrets of the service."""
+        return self._secrets.out_of_json(text)
+
+    def clean(self, sent: upstream.Sent) -> None:
+        """Take the secrets of the service out of a reply that echoes them."""
+        sent.reply.body = self._secrets.out_of_body(sent.reply.body, sent.body)
+
+    def headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+        """The headers of a request; the service's own stand before those it came with."""
+        return upstream.joined(self._headers, request.headers)
+
+    async def again(self, fault: Fault, made: int) -> bool:
+        """Wait before the next request; False at once when there is to be none."""
+        try:
+            await self._pause(fault, made)
+        except InfraError:
+            return False
+        return True
+
     async def _request(self, body: bytes, sent: Mapping[str, Any]) -> ModelResponse | Fault:
+        got = await self._fetch(body, self._url, self._headers)
+        if isinstance(got, Fault):
+            return got
+        response, elapsed = got
+        if not response.is_success:
+            return faults.of_response(response, self._clock())
+        try:
+            reply = parse_reply(
+                response.content, response.headers.get("content-type", "").lower(), sent
+            )
+        except BadReply as exc:
+            return faults.of_bad_reply(exc, response, self._clock())
+        reply = self._secrets.out_of_reply(reply, response.content)
+        return replace(reply, latency_ms=elapsed * 1000.0)
+
+    async def _fetch(
+        self, body: bytes, url: httpx.URL, headers: list[tuple[bytes, bytes]]
+    ) -> tuple[httpx.Response, float] | Fault:
+        """One request: the response and its seconds, or why there is none."""
         stats = self.stats
         stats.requests += 1
         stats.in_flight += 1
@@ -185,32 +312,24 @@ class ModelClient:
         deadline = asyncio.timeout(self.endpoint.timeout)
         try:
             async with deadline:
-                response = await self._send(body)
+                response = await self._send(body, url, headers)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
                 return faults.of_deadline(self.endpoint.timeout)
             return faults.of_exception(exc)
         finally:
             stats.in_flight -= 1
-        if not response.is_success:
-            return faults.of_response(response, self._clock())
-        elapsed = response.extensions.get("nel_elapsed", time.perf_counter() - begin)
-        try:
-            reply = parse_reply(
-                response.content, response.headers.get("content-type", "").lower(), sent
-            )
-        except BadReply as exc:
-            return faults.of_bad_reply(exc, response, self._clock())
-        reply = self._secret.out_of_reply(reply, response.content)
-        return replace(reply, latency_ms=elapsed * 1000.0)
+        return response, response.extensions.get("nel_elapsed", time.perf_counter() - begin)
 
-    async def _send(self, body: bytes) -> httpx.Response:
+    async def _send(
+        self, body: bytes, url: httpx.URL, headers: list[tuple[bytes, bytes]]
+    ) -> httpx.Response:
         """Send a request built by hand: httpx's own building costs more than the sending."""
         assert self._http is not None
         request = httpx.Request(
             "POST",
-            self._url,
-            headers=[*self._headers, (b"Content-Length", b"%d" % len(body))],
+            url,
+            headers=[*headers, (b"Content-Length", b"%d" % len(body))],
             stream=httpx.ByteStream(body),
             extensions=self._extensions,
         )
@@ -219,6 +338,7 @@ class ModelClient:
     async def _pause(self, fault: Fault, made: int) -> None:
         """Wait before the next request, or raise what ends the call."""
         stats = self.stats
+        fault = self._retry.judged(fault)
         if fault.retryable and fault.status in faults.THROTTLED:
             told = None if self._retry.told_too_long(fault) else fault.retry_after
             self.limiter.throttled(told)
@@ -228,7 +348,7 @@ class ModelClient:
             failure.requests = made
             raise failure
         stats.retries += 1
-        stats.last_retry_reason = self._secret.out_of_text(str(fault))
+        stats.last_retry_reason = self._secrets.out_of_text(str(fault))
         stats.waiting_retry += 1
         try:
             await self._sleep(seconds)
@@ -236,7 +356,7 @@ class ModelClient:
             stats.waiting_retry -= 1
 
     def _failure(self, fault: Fault, made: int) -> InfraError:
-        name, what = self.endpoint.name, self._secret.out_of_text(str(fault))
+        name, what = self.endpoint.name, self._secrets.out_of_text(str(fault))
         if fault.status in faults.REFUSED:
             return EndpointRefused(
                 f"service {name!r}: {what} (from {self._shown_url}). Check {self._advice(fault)}."
@@ -271,47 +391,8 @@ class ModelClient:
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
+        headers |= self._more
         model = http.build_request("POST", self._url, headers=headers, content=b"", timeout=timeout)
         self._url = model.url
         self._headers = [pair for pair in model.headers.raw if pair[0].lower() != b"content-length"]
         self._extensions = dict(model.extensions)
-
-
-def as_sent(sampling: Mapping[str, Any], protocol: Protocol) -> Mapping[str, Any]:
-    """Sampling parameters under the names of a protocol.
-
-    Raises:
-        ConfigError: It has no such parameter.
-    """
-    if protocol == "responses":
-        return responses.sampling_as_sent(sampling)
-    if protocol == "completions" and "top_logprobs" in sampling:
-        most = {"logprobs": sampling["top_logprobs"]}  # here it is a number, not a switch
-        return {name: v for name, v in sampling.items() if name != "top_logprobs"} | most
-    if protocol == "completions" and sampling.get("logprobs") is True:
-        return {**sampling, "logprobs": 1}
-    return sampling
-
-
-def _checked_url(endpoint: Endpoint) -> httpx.URL:
-    try:
-        url = httpx.URL(endpoint.url)
-    except httpx.InvalidURL as exc:
-        msg = f"service {endpoint.name!r}: the URL cannot be read: {exc}"
-        raise ConfigError(msg) from exc
-    if url.scheme not in ("http", "https") or not url.host:
-        shown = f"{url.scheme}:…" if url.scheme else "one without a scheme"
-        msg = f"service {endpoint.name!r}: expected http(s)://host/…, got {shown}"
-        raise ConfigError(msg)
-    return url
-
-
-def _checked_key(endpoint: Endpoint) -> str:
-    key = (endpoint.api_key or "").strip()
-    if not key.isascii() or not key.isprintable():
-        msg = (
-            f"service {endpoint.name!r}: its API key holds characters that no header may carry: "
-            "was it copied whole, and nothing else?"
-        )
-        raise ConfigError(msg)
-    return key

@@ -8,13 +8,11 @@ from pytest_nel.core.errors import FailureKind
 from pytest_nel.http._h1 import ReplyTooLarge
 from pytest_nel.http.failures import classify
 from pytest_nel.http.openai import BadReply, error_message, one_line
-from pytest_nel.http.retry import Fault, parse_retry_after
+from pytest_nel.http.retry import FINAL, Fault, parse_retry_after
 
 REFUSED = frozenset({401, 403, 404})
 THROTTLED = frozenset({429, 503})
 _RETRYABLE = frozenset({408, 409, 429, *range(500, 600)})
-# Asking the same again meets the same limit, whatever status the server chose for it.
-_FINAL = frozenset({FailureKind.CONTEXT_WINDOW, FailureKind.BUDGET, FailureKind.TURN_BUDGET})
 
 
 def of_response(response: httpx.Response, now: float) -> Fault:
@@ -39,7 +37,7 @@ def of_bad_reply(error: BadReply, response: httpx.Response, now: float) -> Fault
     kind = classify(detail)
     if kind is FailureKind.RATE_LIMIT:
         return _of_status(429, "error in a 200 reply", detail, told)
-    final = kind in _FINAL or kind is FailureKind.MODEL_ERROR
+    final = kind in FINAL or kind is FailureKind.MODEL_ERROR
     return Fault(kind or FailureKind.PROTOCOL, "error in a 200 reply", detail, retryable=not final)
 
 
@@ -68,7 +66,7 @@ def _of_status(status: int, reason: str, detail: str, told: float | None) -> Fau
     if status in REFUSED:
         return Fault(FailureKind.AUTH, reason, detail, status=status, retryable=False)
     kind = classify(detail, status) or FailureKind.PROTOCOL
-    retryable = status in _RETRYABLE and kind not in _FINAL
+    retryable = status in _RETRYABLE and kind not in FINAL
     return Fault(kind, reason, detail, status, told, retryable)
 
 

@@ -37,10 +37,10 @@ class BadReply(InfraError):
         self.stated = stated
 
 
-def request_body(
+def request_fields(
     model: str, asked: Mapping[str, Any], sampling: Mapping[str, Any], *, stream: bool = False
-) -> bytes:
-    """Build a request body.
+) -> JsonObject:
+    """What a request body says.
 
     Args:
         model: The model's name.
@@ -49,15 +49,25 @@ def request_body(
         stream: Whether the reply is to come in pieces.
 
     Raises:
-        ConfigError: A parameter is reserved or cannot be written as JSON.
+        ConfigError: A parameter is reserved.
     """
     if clash := RESERVED & sampling.keys():
         msg = f"{', '.join(sorted(clash))} is no sampling parameter: the client sets it itself"
         raise ConfigError(msg)
+    return {"model": model, **asked, **sampling, **(_streamed(asked) if stream else {})}
+
+
+def request_body(
+    model: str, asked: Mapping[str, Any], sampling: Mapping[str, Any], *, stream: bool = False
+) -> bytes:
+    """:func:`request_fields` as bytes.
+
+    Raises:
+        ConfigError: A parameter is reserved or cannot be written as JSON.
+    """
+    fields = request_fields(model, asked, sampling, stream=stream)
     try:
-        text = _ENCODE(
-            {"model": model, **asked, **sampling, **(_streamed(asked) if stream else {})}
-        )
+        text = _ENCODE(fields)
     except (TypeError, ValueError, RecursionError) as exc:
         msg = f"the request to model {model!r} cannot be written as JSON: {exc}"
         raise ConfigError(msg) from exc

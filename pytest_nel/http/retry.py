@@ -4,12 +4,14 @@ import email.utils
 import math
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Protocol
 
 from pytest_nel.core.errors import FailureKind
 
+# Asking the same again meets the same limit, whatever status the server chose for it.
+FINAL = frozenset({FailureKind.CONTEXT_WINDOW, FailureKind.BUDGET, FailureKind.TURN_BUDGET})
 _DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 
@@ -85,11 +87,20 @@ class Retry:
         attempts: Requests at most, the first included.
         wait: The wait when the server names none.
         longest_told: Seconds that a server may ask to wait; beyond it the attempt fails.
+        statuses: The HTTP statuses after which to ask again; None leaves it to the fault.
     """
 
     attempts: int = 6
     wait: Wait = field(default_factory=lambda: Jittered(Exponential()))
     longest_told: float = 120.0
+    statuses: frozenset[int] | None = None
+
+    def judged(self, fault: Fault) -> Fault:
+        """The fault with this policy's say about its status; a limit of the model stays final."""
+        if self.statuses is None or fault.status is None:
+            return fault
+        again = fault.status in self.statuses and fault.kind not in FINAL
+        return replace(fault, retryable=again)
 
     def pause(self, fault: Fault, made: int) -> float | None:
         """Seconds to wait before the next request, or None to give up.

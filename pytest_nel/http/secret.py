@@ -1,6 +1,7 @@
 """Takes the API key out of what a server says, however it is written there."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from pytest_nel.core.types import ModelResponse
 _SHOWN = "[API key]"
 _REAL_KEY = 16
 """Characters; a shorter one (EMPTY, none, test) is a word that an answer may hold."""
+_HALF_A_KEY = 8
 _DEEPEST = 50
 _ESCAPES = (b"\\u", b"\\/")
 _FIELDS = (
@@ -56,6 +58,15 @@ class Secret:
         changes = {name: self._out_of(getattr(reply, name), 0) for name in _FIELDS}
         return replace(reply, **changes)
 
+    def out_of_body(self, body: Any, content: bytes) -> Any:  # Any: JSON values or bytes
+        """A reply's body without the key; ``content`` is what it was read from."""
+        if len(self._key) < _REAL_KEY or not self._may_hold(content):
+            return body
+        if not isinstance(body, bytes):
+            return self._out_of(body, 0)
+        text = body.decode("utf-8", "surrogateescape")
+        return self._written.sub(_SHOWN, text).encode("utf-8", "surrogateescape")
+
     def _may_hold(self, body: bytes) -> bool:
         if self._raw in body or any(escape in body for escape in _ESCAPES):
             return True
@@ -75,6 +86,43 @@ class Secret:
         if isinstance(value, list | tuple):
             return type(value)(self._out_of(item, depth + 1) for item in value)
         return value
+
+
+class Secrets:
+    """Several of them: the API key, and what headers carry.
+
+    Args:
+        values: Them; empty ones do not count.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        known = sorted({value for value in values if value}, key=len, reverse=True)
+        self._all = [Secret(value) for value in known]
+        self._real = [Secret(value) for value in known if len(value) >= _HALF_A_KEY]
+
+    def out_of_text(self, text: str) -> str:
+        """As :meth:`Secret.out_of_text`."""
+        for secret in self._all:
+            text = secret.out_of_text(text)
+        return text
+
+    def out_of_json(self, text: str) -> str:
+        """JSON text without them; one of a few characters is a word that any text may hold."""
+        for secret in self._real:
+            text = secret.out_of_text(text)
+        return text
+
+    def out_of_body(self, body: Any, content: bytes) -> Any:  # Any: JSON values or bytes
+        """As :meth:`Secret.out_of_body`."""
+        for secret in self._all:
+            body = secret.out_of_body(body, content)
+        return body
+
+    def out_of_reply(self, reply: ModelResponse, body: bytes) -> ModelResponse:
+        """As :meth:`Secret.out_of_reply`."""
+        for secret in self._all:
+            reply = secret.out_of_reply(reply, body)
+        return reply
 
 
 def _ways_to_write(character: str) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
+from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model, Prices
 from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.types import Endpoint, Protocol
@@ -41,6 +42,7 @@ class ApiService:
             prices: What tokens cost; null where that is not known.
             stream: Whether replies come in pieces, for gateways that end a connection on which
                 nothing comes for a while; ``read_timeout`` then counts between pieces.
+            proxy: What happens to requests on their way; null changes nothing.
         """
 
         # An invalid api_key may be a real key: no error may quote it.
@@ -58,6 +60,7 @@ class ApiService:
         max_retries: Annotated[int, Field(ge=0)] = 5
         prices: Prices | None = None
         stream: bool = False
+        proxy: Proxy | None = None
 
         @field_validator("url")
         @classmethod

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import expand, getenv, resolve_secret
+from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model, Prices
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.keys import safe_name
@@ -75,6 +76,7 @@ class CommandService:
             max_retries: Further requests after the first.
             max_restarts: How often a server that died is started again.
             prices: What tokens cost; null where that is not known.
+            proxy: What happens to requests on their way; null changes nothing.
         """
 
         # An invalid api_key or variable may be a secret: no error may quote it.
@@ -98,6 +100,7 @@ class CommandService:
         max_retries: Annotated[int, Field(ge=0)] = 5
         max_restarts: Annotated[int, Field(ge=0)] = 3
         prices: Prices | None = None
+        proxy: Proxy | None = None
 
         @field_validator("command")
         @classmethod

@@ -15,6 +15,7 @@ from typing import IO, Annotated, ClassVar
 
 from pydantic import Field
 
+from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import Generation, Model, Prices
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import safe_name
@@ -52,6 +53,7 @@ class LlamaCppService:
             timeout: Seconds for one request in all.
             max_retries: Further requests after the first.
             prices: What tokens cost; null where that is not known.
+            proxy: What happens to requests on their way; null changes nothing.
         """
 
         model: str = "demo"
@@ -64,6 +66,7 @@ class LlamaCppService:
         timeout: Annotated[float, Field(gt=0)] = 600.0
         max_retries: Annotated[int, Field(ge=0)] = 5
         prices: Prices | None = None
+        proxy: Proxy | None = None
 
     def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
         self._name = name

@@ -7,8 +7,9 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import Sandbox
 from pytest_nel.core.types import Message, SeedResult, SolveResult
 from pytest_nel.http.answer import answer_flags
-from pytest_nel.http.client import ModelClient, as_sent
+from pytest_nel.http.client import ModelClient
 from pytest_nel.http.pictures import Detail, with_images
+from pytest_nel.http.sampling import as_sent
 
 _SYSTEM_ROLES = ("system", "developer")
 

@@ -1,0 +1,177 @@
+"""One exchange with a model endpoint, as interceptors see it, and which attempt it belongs to."""
+
+import itertools
+import secrets
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+from pytest_nel.core.types import AttemptKey, JsonObject
+
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(slots=True)
+class Request:
+    """What goes to an endpoint; an interceptor may change it in place.
+
+    Attributes:
+        path: Below the service's base, such as ``/chat/completions``.
+        body: The JSON object.
+        headers: Beyond those that the client sets itself; names in lower case.
+    """
+
+    path: str
+    body: JsonObject
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reply:
+    """What comes back; an interceptor may change it in place.
+
+    Attributes:
+        status: The HTTP status.
+        headers: Names in lower case.
+        body: The JSON object, or the bytes of what is none.
+    """
+
+    status: int
+    headers: dict[str, str]
+    body: JsonObject | bytes
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status says success."""
+        return 200 <= self.status < 300
+
+
+class Session:
+    """The requests of one try of an attempt, or of whatever else belongs together.
+
+    Attributes:
+        name: The same in every run and every try: ``gsm8k/17-r0``.
+        id: Unlike that of any other session of this process.
+        attempt: The attempt, where it is one.
+    """
+
+    __slots__ = ("_name", "attempt", "id")
+
+    def __init__(self, name: str = "", attempt: AttemptKey | None = None) -> None:
+        self._name = name
+        self.attempt = attempt
+        self.id = next(_NUMBERS)
+
+    @property
+    def name(self) -> str:
+        """See the class."""
+        key = self.attempt
+        if self._name or key is None:
+            return self._name
+        return f"{key.benchmark}/{key.problem_idx}-r{key.repeat}"
+
+    @property
+    def folder(self) -> str:
+        """The benchmark's folder in the run directory; ``logs`` where there is none."""
+        return "logs" if self.attempt is None else self.attempt.benchmark
+
+
+_SESSION: ContextVar[Session | None] = ContextVar("nel_session", default=None)
+
+
+def begin_session(key: AttemptKey) -> None:
+    """Say that what this task asks from now on belongs to one try of that attempt."""
+    _SESSION.set(Session(attempt=key))
+
+
+def current_session() -> Session | None:
+    """The session that the running task belongs to."""
+    return _SESSION.get()
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What the interceptors of one request tell each other and whoever sent it.
+
+    Attributes:
+        session: Whom the request belongs to.
+        id: Of this request; 12 hex digits.
+        sent: The request as it reached the endpoint, or would have.
+        stored: The reply was not asked for but found.
+        latency_ms: Milliseconds of the successful request; 0 where nothing was asked.
+        notes: What an interceptor keeps from the request for the reply, by its own name.
+    """
+
+    session: Session | None = None
+    id: str = field(default_factory=lambda: secrets.token_hex(6))
+    sent: Request | None = None
+    stored: bool = False
+    latency_ms: float = 0.0
+    notes: dict[str, Any] = field(default_factory=dict)  # Any: each interceptor's own
+
+
+Ask: TypeAlias = Callable[[Request], Awaitable[Reply]]
+
+
+class Interceptor:
+    """Base of all interceptors: a nested ``Config`` and what it does to requests and replies.
+
+    Where one stands follows from its :attr:`stage`, not from where the user wrote it; among those
+    of one stage the user's order holds.
+
+    Attributes:
+        stage: ``account``: counts what the solver asks and gets. ``shape``: changes requests.
+            ``repair``: mends replies. ``store``: may answer in the endpoint's place.
+            ``wire``: sees what is really sent and really comes. ``stream``: next to the endpoint.
+        on_request: Whether :meth:`request` is to be called.
+        on_reply: Whether :meth:`reply` is to be called.
+        observes: It changes nothing; a failure of it is logged and does no harm.
+        answers: Whether its configuration can change answers.
+        streams: What its :meth:`reply` needs of a streamed reply: ``pass``: it may come after
+            the client has it; ``tail``: it changes finish reasons only; ``whole``: all of it
+            before the client has any.
+    """
+
+    stage: ClassVar[Literal["account", "shape", "repair", "store", "wire", "stream"]] = "shape"
+    on_request: ClassVar[bool] = False
+    on_reply: ClassVar[bool] = False
+    observes: ClassVar[bool] = False
+    answers: ClassVar[bool] = True
+    streams: ClassVar[Literal["pass", "tail", "whole"]] = "whole"
+
+    async def open(self) -> None:
+        """Acquire what it needs; called once, before the first request."""
+
+    async def close(self) -> None:
+        """Release it; called once, also when :meth:`open` was not."""
+
+    async def request(self, request: Request, exchange: Exchange) -> Request:  # noqa: ARG002 - the role's signature
+        """Change a request on its way, or raise GracefulError to refuse it."""
+        return request
+
+    async def around(self, request: Request, exchange: Exchange, ask: Ask) -> Reply:  # noqa: ARG002 - the role's signature
+        """Answer, or let the endpoint; of stage ``store`` only."""
+        return await ask(request)
+
+    async def reply(self, reply: Reply, exchange: Exchange) -> Reply:  # noqa: ARG002 - the role's signature
+        """Change a reply on its way back; called for every status."""
+        return reply
+
+
+class Pipeline(Protocol):
+    """All interceptors of a service, as the client sees them."""
+
+    fixes_finish_reason: bool
+
+    async def open(self) -> None:
+        """Open each of them."""
+        ...
+
+    async def close(self) -> None:
+        """Close each of them; safe to call twice."""
+        ...
+
+    async def run(self, request: Request, exchange: Exchange, ask: Ask) -> Reply:
+        """Let a request pass all of them to ``ask``, and its reply all of them back."""
+        ...

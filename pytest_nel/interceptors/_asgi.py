@@ -1,0 +1,287 @@
+"""The adapter proxy's HTTP side: starlette's requests and replies, uvicorn's server."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping
+
+import httpx
+import uvicorn
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from pytest_nel.config.proxy import HOP_BY_HOP, secret_header
+from pytest_nel.core.errors import GracefulError
+from pytest_nel.core.exchange import Exchange, Reply, Request, Session
+from pytest_nel.core.types import JsonObject
+from pytest_nel.http.client import ModelClient
+from pytest_nel.http.stream import StreamClient, broken
+from pytest_nel.http.upstream import Sent, as_object, reply_headers
+from pytest_nel.interceptors._events import Outlet, event_blocks
+from pytest_nel.interceptors._stream import (
+    as_events,
+    event,
+    final_of,
+    is_of_another_kind,
+    is_stream,
+    merge,
+    merged,
+    wants_stream,
+)
+from pytest_nel.interceptors.pipeline import Chain
+
+_LOG = logging.getLogger(__name__)
+_PATH = re.compile(r"/s/(?P<token>[0-9a-f]+)(?P<rest>/.*)?")
+_LARGEST = 64 * 1024 * 1024  # bytes of a request
+_OURS = HOP_BY_HOP | {"accept-encoding", "accept", "content-type"}
+_STREAM = "text/event-stream"
+_NEVER = {"x-should-retry": "false"}
+
+
+class Server(uvicorn.Server):
+    """A server that leaves signals to pytest."""
+
+    @classmethod
+    def of(cls, app: "App") -> "Server":
+        """The server of one proxy; its log is ours."""
+        return cls(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                timeout_graceful_shutdown=3,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+class App:
+    """What answers: ``/health``, and below each session's path its models and its POSTs.
+
+    Args:
+        client: Asks the service.
+        chain: What requests and replies pass.
+        sessions: Those that are served, by token; may change at any time.
+    """
+
+    def __init__(self, client: ModelClient, chain: Chain, sessions: Mapping[str, Session]) -> None:
+        self._client = client
+        self._chain = chain
+        self._sessions = sessions
+        self._streams = StreamClient(client)
+
+    async def close(self) -> None:
+        """Close what streams are read by."""
+        await self._streams.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        asked = HttpRequest(scope, receive)
+        found = _PATH.fullmatch(scope["path"])
+        session = self._sessions.get(found["token"]) if found else None
+        if scope["path"] == "/health" and asked.method == "GET":
+            await JSONResponse({"status": "ok"})(scope, receive, send)
+        elif found is None or session is None:
+            refused = _refusal(401, "unknown session", "authentication_error")
+            await refused(scope, receive, send)
+        elif asked.method == "GET" and _below(found["rest"]) == "/models":
+            await self._models()(scope, receive, send)
+        elif asked.method != "POST":
+            await _refusal(405, "Method not allowed", allow="POST")(scope, receive, send)
+        else:
+            await self._post(asked, session, _below(found["rest"]), send)
+
+    def _models(self) -> Response:
+        model = {"id": self._client.endpoint.model, "object": "model", "created": 0}
+        return JSONResponse({"object": "list", "data": [{**model, "owned_by": "pytest-nel"}]})
+
+    async def _post(self, asked: HttpRequest, session: Session, path: str, send: Send) -> None:
+        """Answer, unless the client leaves: then nothing is asked any more for it."""
+        try:
+            body = await _body(asked)
+        except ClientDisconnect:
+            return
+        if ".." in path.split("/"):
+            body = _refusal(400, "the path leads out of the service", "invalid_request_error")
+        if isinstance(body, Response):
+            await body(asked.scope, asked.receive, send)
+            return
+        answer = asyncio.create_task(self._answer(asked, body, session, path, send))
+        gone = asyncio.create_task(_gone(asked.receive))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (answer, gone):
+                if not task.done():
+                    task.cancel()
+            await asyncio.wait({answer, gone})
+        if not answer.cancelled():
+            answer.result()
+
+    async def _answer(
+        self, asked: HttpRequest, body: JsonObject, session: Session, path: str, send: Send
+    ) -> None:
+        endpoint = self._client.endpoint
+        full = {"model": endpoint.model, **endpoint.generation, **body}
+        request = Request(path, full, _headers(asked))
+        out = Outlet(send, hold=self._chain.streams == "tail", redact=self._client.redacted)
+        exchange = Exchange(session)
+        try:
+            reply = await self._run(request, exchange, out)
+        except GracefulError as error:
+            code = "session_budget_exhausted"
+            refused = _refusal(429, str(error), "invalid_request_error", code=code)
+            await refused(asked.scope, asked.receive, send)
+            return
+        except Exception:  # noqa: BLE001 - a plugin may raise anything; the client is told
+            _LOG.exception("request %s through the adapter proxy failed", exchange.id)
+            if not out.begun:
+                said = _refusal(500, "Internal adapter proxy error", "server_error")
+                await said(asked.scope, asked.receive, send)
+            return
+        if out.begun:
+            await out.finish(reply)
+        else:
+            await _response(reply, full)(asked.scope, asked.receive, send)
+
+    async def _run(self, request: Request, exchange: Exchange, out: Outlet) -> Reply:
+        passes = wants_stream(request.body) and self._chain.streams != "whole"
+        if passes:
+            out.shows_usage = _asks_usage(request.body)
+        if wants_stream(request.body) and request.path == "/chat/completions":
+            request.body = {"stream_options": {"include_usage": True}, **request.body}
+
+        async def whole(request: Request) -> Reply:
+            sent = await self._client.exchange(request)
+            exchange.latency_ms = sent.elapsed * 1000.0
+            reply = sent.reply
+            if isinstance(reply.body, bytes) and reply.ok and is_stream(reply.headers):
+                return merged(reply)
+            return reply
+
+        async def passing(request: Request) -> Reply:
+            if not wants_stream(request.body):  # an interceptor has other plans
+                return await whole(request)
+            begin = asyncio.get_running_loop().time()
+            try:
+                return await self._pass(request, out)
+            finally:
+                exchange.latency_ms = (asyncio.get_running_loop().time() - begin) * 1000.0
+
+        return await self._chain.run(request, exchange, passing if passes else whole)
+
+    async def _pass(self, request: Request, out: Outlet) -> Reply:
+        """Send on what comes, while it comes; the reply is what it amounts to."""
+        seen: list[str] = []
+        try:
+            async with self._streams.open(request) as got:
+                if isinstance(got, Sent):
+                    return got.reply
+                headers = reply_headers(got.headers)
+                if not is_stream(headers):
+                    content = await got.aread()
+                    sent = Sent(Reply(got.status_code, headers, as_object(content)), body=content)
+                    self._client.clean(sent)
+                    return sent.reply
+                await out.begin(got.status_code, _shown(headers))
+                async for block in event_blocks(got.aiter_bytes()):
+                    seen += await out.block(block)
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            reply = broken(error, self._client.endpoint.timeout)
+            await out.fail(reply)
+            return reply
+        if is_of_another_kind(seen):
+            return Reply(got.status_code, headers, final_of(seen))
+        status, body = merge(seen)
+        if status != 200:
+            await out.fail(Reply(status, {}, body))
+        return Reply(status, headers, body)
+
+
+async def _body(asked: HttpRequest) -> JsonObject | Response:
+    """The request's JSON object, or what to say where it is none."""
+    kind = "invalid_request_error"
+    pieces = bytearray()
+    async for piece in asked.stream():
+        pieces += piece
+        if len(pieces) > _LARGEST:
+            return _refusal(413, f"a body of at most {_LARGEST} bytes is expected", kind)
+    try:
+        body = json.loads(bytes(pieces))
+    except (ValueError, RecursionError):
+        return _refusal(400, "Invalid JSON body", kind)
+    if not isinstance(body, dict):
+        return _refusal(400, f"expected a JSON object, got {type(body).__name__}", kind)
+    return body
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _below(rest: str | None) -> str:
+    """The path below the service's base: ``/v1`` is how the base is called here."""
+    path = rest or "/"
+    return path[3:] or "/" if path == "/v1" or path.startswith("/v1/") else path
+
+
+def _headers(asked: HttpRequest) -> dict[str, str]:
+    """What the client says beside the body; what it calls a key is none of ours."""
+    return {
+        name.lower(): value
+        for name, value in asked.headers.items()
+        if name.lower() not in _OURS and not secret_header(name)
+    }
+
+
+def _asks_usage(body: JsonObject) -> bool:
+    options = body.get("stream_options")
+    return isinstance(options, dict) and bool(options.get("include_usage"))
+
+
+def _shown(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if not secret_header(name)}
+
+
+def _response(reply: Reply, asked: JsonObject) -> Response:
+    """A whole reply; as events where the client asked for a stream."""
+    body, headers = reply.body, _shown(reply.headers)
+    if isinstance(body, bytes):
+        return Response(body, reply.status, headers)
+    headers.pop("content-type", None)
+    if reply.ok and wants_stream(asked) and "choices" in body:
+        events = as_events(body, usage=_asks_usage(asked))
+        content = b"".join(event(payload) for payload in events)
+        return Response(content, reply.status, headers, media_type=_STREAM)
+    return JSONResponse(body, reply.status, headers)
+
+
+def _refusal(
+    status: int,
+    message: str,
+    kind: str = "invalid_request_error",
+    *,
+    code: str | None = None,
+    allow: str | None = None,
+) -> Response:
+    error: JsonObject = {"message": message, "type": kind}
+    if code is not None:
+        error["code"] = code
+    headers = {} if status == 500 else dict(_NEVER)
+    if allow is not None:
+        headers["allow"] = allow
+    return JSONResponse({"error": error}, status, headers)
