@@ -7,7 +7,7 @@ the secret itself.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from pytest_nel.core.errors import ConfigError
@@ -20,6 +20,7 @@ _SELF_REFERENCE = re.compile(r"(?<!\$)\$\{\.[\w.]+\}")
 _WHOLE_REFERENCE = re.compile(r"\$\{(\w+)\}")
 _SECRET_KEY = "api_key"  # noqa: S105  # the name of a key, not a key
 _OF_A_SERVER = "env"
+_ENV_MAPS = ("extra_env", "container_env")
 
 
 class Problem(NamedTuple):
@@ -66,17 +67,25 @@ def reference_problems(
             yield Problem(at, _LITERAL_KEY)
     elif isinstance(value, str):
         yield from (Problem(at, text) for text in _string_problems(value, variables))
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
+    elif not is_env_map(at):  # whose values have an origin, which the plugin's model checks
+        for key, inner in _entries(value):
             yield from reference_problems(inner, variables, (*at, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from reference_problems(inner, variables, (*at, index))
+
+
+def _entries(value: object) -> Iterable[tuple[str | int, object]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def escape(text: str) -> str:
     """Protect literal text, so that :func:`expand` gives it back unchanged."""
     return text.replace("${", "$${")
+
+
+def unescape(text: str) -> str:
+    """Undo :func:`escape`."""
+    return text.replace("$${", "${")
 
 
 def resolve_secret(reference: str, where: str, env: Mapping[str, str] | None = None) -> str:
@@ -148,7 +157,21 @@ def _expanded(value: Any, variables: Mapping[str, str], at: Path) -> Any:
 
 def _stays(at: Path) -> bool:
     """Whether what stands there is read when the service starts."""
-    return at[-1:] == (_SECRET_KEY,) or (len(at) == 3 and at[::2] == ("services", _OF_A_SERVER))
+    return (
+        at[-1:] == (_SECRET_KEY,)
+        or (len(at) == 3 and at[::2] == ("services", _OF_A_SERVER))
+        or is_env_map(at)
+    )
+
+
+def is_env_map(at: Path) -> bool:
+    """Whether a map of variables with origins stands there, see :mod:`pytest_nel.config.env_map`.
+
+    Only where processes are described: a benchmark may have a parameter of that name.
+    """
+    inside = at[:1] in {("services",), ("sandboxes",), ("cluster",)}
+    inside = inside or (at[:1] == ("benchmarks",) and at[2:3] in {("solver",), ("sandbox",)})
+    return inside and at[-1] in _ENV_MAPS
 
 
 def _replacement(match: re.Match[str], variables: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pytest_nel.config._document import Document, read_document
+from pytest_nel.config.dependencies import dependency_problems
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
 from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
 from pytest_nel.config.schema import (
@@ -219,6 +220,7 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
         if name.strip().lower() in _RESERVED:
             message = f"the name {name!r} is reserved; name the service for what it is"
             yield Problem(("services", name), message)
+    yield from dependency_problems(config.services)
     for index, benchmark in enumerate(config.benchmarks):
         service = benchmark.solver.options.get("service")
         if service is not None and service not in config.services:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.config.dependencies import asked
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import load_suite, validate_suite
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
@@ -13,7 +14,7 @@ from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
 from pytest_nel.hooks.models import override, suite_args, suite_for
 from pytest_nel.hooks.state import Run
-from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.services import service_class
 
 _LIMITS = ("max_concurrent", "parallel")
 _PLAIN = "popen"
@@ -41,6 +42,18 @@ def services_of(run: Run) -> dict[str, PluginSpec]:
             for name, spec in expand(suite_for("x", run.options)["services"]).items()
         }
     return specs
+
+
+def asked_services(run: Run) -> list[str]:
+    """Those of them that a benchmark uses, in the order of the suites."""
+    suites = list(_suites(run))
+    if not suites:
+        return list(services_of(run))
+    found: dict[str, None] = {}
+    for suite in suites:
+        names = asked(suite.config.services, [one.model_dump() for one in suite.config.benchmarks])
+        found |= dict.fromkeys(name for name in suite.config.services if name in names)
+    return list(found)
 
 
 def refuse(run: Run) -> None:
@@ -108,7 +121,7 @@ def _limits(run: Run) -> Iterator[tuple[str, int]]:
         default = BenchmarkConfig.model_fields["max_concurrent"].default
         yield "max_concurrent", default if given is None else given
     for name, spec in services_of(run).items():
-        model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        model: Any = service_class(spec.type)  # Any: each plugin has its own Config
         config = validated(model.Config, spec.options, f"services.{name}")
         for limit in _LIMITS:
             found = getattr(config, limit, None)

@@ -1,6 +1,7 @@
 """The model client: one endpoint, its limit, its retries."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from pytest_nel.core.errors import (
 )
 from pytest_nel.core.types import Endpoint, Message, ModelResponse, Protocol
 from pytest_nel.http import faults
+from pytest_nel.http.balance import Target, Targets
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.openai import BadReply, parse_reply, request_body
 from pytest_nel.http.retry import Fault, Retry
@@ -50,7 +52,7 @@ class ClientStats:
 
 
 class ModelClient:
-    """Asks one model endpoint.
+    """Asks one model endpoint, be it one server or several that answer alike.
 
     Bound to the event loop on which it is opened, or first used.
 
@@ -82,8 +84,11 @@ class ModelClient:
         self._connections = endpoint.max_concurrent or DEFAULT_CONCURRENT
         self.limiter = limiter or AdaptiveLimiter(self._connections)
         self.stats = ClientStats()
-        self._url = _checked_url(endpoint)
-        self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
+        urls = [_checked_url(endpoint, url) for url in endpoint.replicas or (endpoint.url,)]
+        self._targets = Targets(urls)
+        self._shown_url = str(urls[0].copy_with(userinfo=b"", query=None, fragment=None))
+        pattern = endpoint.reasoning_pattern
+        self._reasoning = None if pattern is None else re.compile(pattern, re.DOTALL)
         self._key = _checked_key(endpoint)
         self._secret = Secret(self._key)
         self._retry = retry or Retry(attempts=endpoint.max_retries + 1)
@@ -93,7 +98,6 @@ class ModelClient:
         self._owned = http is None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
-        self._headers: list[tuple[bytes, bytes]] = []
         self._extensions: dict[str, Any] = {}  # Any: httpx's own type
 
     async def open(self) -> None:
@@ -117,7 +121,8 @@ class ModelClient:
             raise ConfigError(msg)
         self._loop = loop
         if self._http is None:
-            self._http = make_http_client(str(self._url), connections=self._connections)
+            url = str(self._targets.all[0].url)
+            self._http = make_http_client(url, connections=self._connections)
         self._prepare(self._http)
 
     async def close(self) -> None:
@@ -166,16 +171,36 @@ class ModelClient:
         given = {key: what for key, what in sampling.items() if what is not None}
         sent = {**endpoint.generation, **given}
         body = request_body(endpoint.model, field, value, sent)
-        made = 0
+        made = moved = 0
         while True:
             made += 1
             async with self.limiter.slot():
-                outcome = await self._request(body, sent)
+                outcome, elsewhere = await self._request_one(body, sent)
             if isinstance(outcome, ModelResponse):
                 return self._count(outcome, made)
-            await self._pause(outcome, made)
+            if elsewhere and moved < len(self._targets.all):
+                moved += 1  # no retry of the same: another one is there
+                self._note_retry(outcome)
+                continue
+            await self._pause(outcome, made, moved)
 
-    async def _request(self, body: bytes, sent: Mapping[str, Any]) -> ModelResponse | Fault:
+    async def _request_one(
+        self, body: bytes, sent: Mapping[str, Any]
+    ) -> tuple[ModelResponse | Fault, bool]:
+        """Ask the least busy server; the outcome, and whether to ask another one now."""
+        target = self._targets.take()
+        outcome: ModelResponse | Fault | None = None
+        elsewhere = False
+        try:
+            outcome = await self._request(target, body, sent)
+        finally:  # also when the caller is cancelled
+            fault = outcome if isinstance(outcome, Fault) else None
+            elsewhere = self._targets.give_back(target, fault)
+        return outcome, elsewhere
+
+    async def _request(
+        self, target: Target, body: bytes, sent: Mapping[str, Any]
+    ) -> ModelResponse | Fault:
         stats = self.stats
         stats.requests += 1
         stats.in_flight += 1
@@ -183,7 +208,7 @@ class ModelClient:
         deadline = asyncio.timeout(self.endpoint.timeout)
         try:
             async with deadline:
-                response = await self._send(body)
+                response = await self._send(target, body)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
                 return faults.of_deadline(self.endpoint.timeout)
@@ -200,38 +225,46 @@ class ModelClient:
         except BadReply as exc:
             return faults.of_bad_reply(exc, response, self._clock())
         reply = self._secret.out_of_reply(reply, response.content)
+        if self._reasoning is not None:
+            reply = _without(self._reasoning, reply)
         return replace(reply, latency_ms=elapsed * 1000.0)
 
-    async def _send(self, body: bytes) -> httpx.Response:
+    async def _send(self, target: Target, body: bytes) -> httpx.Response:
         """Send a request built by hand: httpx's own building costs more than the sending."""
         assert self._http is not None
         request = httpx.Request(
             "POST",
-            self._url,
-            headers=[*self._headers, (b"Content-Length", b"%d" % len(body))],
+            target.url,
+            headers=[*target.headers, (b"Content-Length", b"%d" % len(body))],
             stream=httpx.ByteStream(body),
             extensions=self._extensions,
         )
         return await self._http.send(request, follow_redirects=False)
 
-    async def _pause(self, fault: Fault, made: int) -> None:
-        """Wait before the next request, or raise what ends the call."""
+    async def _pause(self, fault: Fault, made: int, moved: int) -> None:
+        """Wait before the next request, or raise what ends the call.
+
+        Of the requests made, those after which another server was asked are no retries.
+        """
         stats = self.stats
         if fault.retryable and fault.status in faults.THROTTLED:
             told = None if self._retry.told_too_long(fault) else fault.retry_after
             self.limiter.throttled(told)
-        seconds = self._retry.pause(fault, made)
+        seconds = self._retry.pause(fault, made - moved)
         if seconds is None:
             failure = self._failure(fault, made)
             failure.requests = made
             raise failure
-        stats.retries += 1
-        stats.last_retry_reason = self._secret.out_of_text(str(fault))
+        self._note_retry(fault)
         stats.waiting_retry += 1
         try:
             await self._sleep(seconds)
         finally:
             stats.waiting_retry -= 1
+
+    def _note_retry(self, fault: Fault) -> None:
+        self.stats.retries += 1
+        self.stats.last_retry_reason = self._secret.out_of_text(str(fault))
 
     def _failure(self, fault: Fault, made: int) -> InfraError:
         name, what = self.endpoint.name, self._secret.out_of_text(str(fault))
@@ -269,15 +302,32 @@ class ModelClient:
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        model = http.build_request("POST", self._url, headers=headers, content=b"", timeout=timeout)
-        self._url = model.url
-        self._headers = [pair for pair in model.headers.raw if pair[0].lower() != b"content-length"]
-        self._extensions = dict(model.extensions)
+        for target in self._targets.all:
+            model = http.build_request(
+                "POST", target.url, headers=headers, content=b"", timeout=timeout
+            )
+            target.url = model.url
+            target.headers = [
+                pair for pair in model.headers.raw if pair[0].lower() != b"content-length"
+            ]
+            self._extensions = dict(model.extensions)
 
 
-def _checked_url(endpoint: Endpoint) -> httpx.URL:
+def _without(pattern: re.Pattern[str], reply: ModelResponse) -> ModelResponse:
+    """The reply with its reasoning out of the answer, and kept where it was not apart already."""
+    found = [match[0] for match in pattern.finditer(reply.content) if match[0]]
+    if not found:
+        return reply
+    return replace(
+        reply,
+        content=pattern.sub("", reply.content).strip(),
+        reasoning_content=reply.reasoning_content or "\n".join(found),
+    )
+
+
+def _checked_url(endpoint: Endpoint, written: str) -> httpx.URL:
     try:
-        url = httpx.URL(endpoint.url)
+        url = httpx.URL(written)
     except httpx.InvalidURL as exc:
         msg = f"service {endpoint.name!r}: the URL cannot be read: {exc}"
         raise ConfigError(msg) from exc

@@ -28,8 +28,10 @@ _TAIL_LINES = 15
 _TAIL_BYTES = 20_000
 _WORTH_HIDING = 8
 """Characters; a shorter value (a device, a switch) may stand anywhere."""
-_STOPPED_WITHIN = 20.0
-"""Seconds: more than the supervisor itself takes for SIGTERM, patience and SIGKILL."""
+POLITE = 5.0
+"""Seconds between SIGTERM and SIGKILL, unless the command needs more."""
+_STOPPED_WITHIN = 15.0
+"""Seconds beyond those: more than the supervisor itself takes for SIGTERM and SIGKILL."""
 
 
 class SupervisedProcess:
@@ -49,15 +51,17 @@ class SupervisedProcess:
         self._log_start = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._group: int | None = None
+        self._patience = POLITE
         self._lock = threading.Lock()
 
-    def launch(
+    def launch(  # the edges, all by keyword
         self,
         command: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         fds: Collection[int] = (),
+        patience: float = POLITE,
     ) -> None:
         """Start the command (blocking, some milliseconds).
 
@@ -66,6 +70,7 @@ class SupervisedProcess:
             env: Variables beside ours; they reach the command by no command line.
             cwd: Where it runs; None means here.
             fds: Our descriptors that it gets, under the same numbers.
+            patience: Seconds that it has to end when it is asked to.
 
         Raises:
             ConfigError: There is no such program or folder, or it may not be used.
@@ -79,7 +84,9 @@ class SupervisedProcess:
             "cwd": None if cwd is None else str(cwd),
             "fds": list(fds),
             "parent": os.getpid(),
+            "polite": patience,
         }
+        self._patience = patience
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             process = self._process = subprocess.Popen(  # noqa: S603  # our script
@@ -141,7 +148,7 @@ class SupervisedProcess:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         try:
-            process.wait(_STOPPED_WITHIN)
+            process.wait(self._patience + _STOPPED_WITHIN)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
