@@ -34,6 +34,10 @@ class Ended(BaseException):
     """A signal has asked for the end."""
 
 
+class NoImage(Exception):
+    """The image is not here and cannot be had."""
+
+
 def main() -> None:
     """Run the container until it ends or is no longer wanted."""
     order = json.loads(sys.argv[1])
@@ -49,8 +53,11 @@ def main() -> None:
         status = _run(client, order, name)
     except Ended:
         status = 128 + signal.SIGTERM
+    except NoImage as error:
+        _say(f"docker: {error}")
+        status = _CANNOT
     except (DockerException, OSError) as error:
-        _say(f"docker: {_explained(error, order, reached=client is not None)}")
+        _say(f"docker: {_explained(error)}")
         status = _CANNOT
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # once is enough
@@ -69,13 +76,10 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _explained(error: Exception, order: dict[str, Any], *, reached: bool) -> str:
-    text = getattr(error, "explanation", None) or str(error)
-    if isinstance(error, (ImageNotFound, NotFound)):
-        return f"the image {order['image']!r} is not here and cannot be pulled: {text}"
-    if not reached or "connection" in text.lower():
-        return f"no daemon answers: {text}; start it, or set DOCKER_HOST"
-    return str(text)
+def _explained(error: Exception) -> str:
+    if isinstance(error, APIError):
+        return str(error.explanation or error)
+    return f"no daemon answers: {error}; start it, or set DOCKER_HOST"
 
 
 def _fetch(client: docker.DockerClient, image: str) -> None:
@@ -85,7 +89,12 @@ def _fetch(client: docker.DockerClient, image: str) -> None:
     except ImageNotFound:
         _say(f"pulling {image}")
         repository, tag = docker.utils.parse_repository_tag(image)
-        client.images.pull(repository, tag=tag or "latest")
+        try:
+            client.images.pull(repository, tag=tag or "latest")
+        except APIError as error:
+            text = error.explanation or error
+            msg = f"the image {image!r} is not here and cannot be pulled: {text}"
+            raise NoImage(msg) from error
 
 
 def _run(client: docker.DockerClient, order: dict[str, Any], name: str) -> int:

@@ -86,7 +86,7 @@ class Server:
         ready = False
         self._stopping.clear()
         try:
-            probe = self._probe(held.number)
+            probe = self._probe(held.number)._replace(where=self._where)
             self._bring_up(probe, held.number)
             ready = True
         finally:

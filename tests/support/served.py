@@ -9,6 +9,7 @@ its own, ``noisy`` writes more than a pipe holds.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,6 +80,8 @@ def start_family() -> None:
 def main() -> None:
     """Serve until a signal or a fault ends it."""
     print("started", os.getpid(), flush=True)
+    if os.getpid() == 1:  # in a container, where nothing ends it by default
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     marker = Path("served.once")
     if FAULT == "early" or (FAULT == "once" and marker.exists()):
         print("out of memory", os.environ.get("SERVED_SECRET", ""), flush=True)
@@ -89,7 +92,8 @@ def main() -> None:
         print("x" * 300_000, flush=True)
     if FAULT == "family":
         start_family()
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    host = os.environ.get("SERVED_HOST", "127.0.0.1")  # all of a container, published on loopback
+    ThreadingHTTPServer((host, int(sys.argv[1])), Handler).serve_forever()
 
 
 if __name__ == "__main__":

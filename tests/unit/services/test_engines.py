@@ -47,22 +47,22 @@ WORDS = [
     (
         "vllm",
         {**ALL_SIZES, "extra_args": ["--max-model-len", "4096"], "served_model_name": "s"},
-        "vllm serve org/m --port 9 --host 127.0.0.1 --served-model-name s "
-        "--tensor-parallel-size 4 --pipeline-parallel-size 2 --data-parallel-size 3 "
-        "--max-model-len 4096",
+        """vllm serve org/m --port 9 --host 127.0.0.1 --served-model-name s
+        --tensor-parallel-size 4 --pipeline-parallel-size 2 --data-parallel-size 3
+        --max-model-len 4096""",
     ),
     (
         "sglang",
         {**ALL_SIZES, "extra_args": ["--enable-metrics"]},
-        "sglang serve --model-path org/m --port 9 --host 127.0.0.1 --served-model-name mine "
-        "--tp-size 4 --pp-size 2 --dp-size 3 --enable-metrics",
+        """sglang serve --model-path org/m --port 9 --host 127.0.0.1 --served-model-name mine
+        --tp-size 4 --pp-size 2 --dp-size 3 --enable-metrics""",
     ),
     ("trt_llm", {}, "trtllm-serve org/m --host 127.0.0.1 --port 9"),
     (
         "trt_llm",
         {**SIZES, "served_model_name": "s", "extra_args": ["--ep_size", "2"]},
-        "trtllm-serve org/m --host 127.0.0.1 --port 9 --served_model_name s --tp_size 4 "
-        "--pp_size 2 --ep_size 2",
+        """trtllm-serve org/m --host 127.0.0.1 --port 9 --served_model_name s --tp_size 4
+        --pp_size 2 --ep_size 2""",
     ),
 ]
 

@@ -10,7 +10,6 @@ from pytest_nel.config.schema import Prices
 from pytest_nel.core.errors import UnknownName
 from pytest_nel.services import REFUSED, REGISTRY, service_class
 
-
 NO_MODELS = {"gym", "nat"}
 MODELS = sorted(set(REGISTRY.rows) - NO_MODELS)
 
