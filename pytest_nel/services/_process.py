@@ -54,13 +54,12 @@ class SupervisedProcess:
         self._patience = POLITE
         self._lock = threading.Lock()
 
-    def launch(  # the edges, all by keyword
+    def launch(
         self,
         command: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        fds: Collection[int] = (),
         patience: float = POLITE,
     ) -> None:
         """Start the command (blocking, some milliseconds).
@@ -69,7 +68,6 @@ class SupervisedProcess:
             command: The program and its arguments.
             env: Variables beside ours; they reach the command by no command line.
             cwd: Where it runs; None means here.
-            fds: Our descriptors that it gets, under the same numbers.
             patience: Seconds that it has to end when it is asked to.
 
         Raises:
@@ -82,7 +80,6 @@ class SupervisedProcess:
             "command": list(command),
             "env": dict(env or {}),
             "cwd": None if cwd is None else str(cwd),
-            "fds": list(fds),
             "parent": os.getpid(),
             "polite": patience,
         }
@@ -94,7 +91,6 @@ class SupervisedProcess:
                 stdin=subprocess.PIPE,  # its end is the supervisor's signal to end
                 stdout=subprocess.PIPE,
                 stderr=log,
-                pass_fds=tuple(fds),
                 start_new_session=True,
             )
         assert process.stdin is not None

@@ -1,7 +1,7 @@
 """The process between us and a command: it ends all that the command has started.
 
 Run by file name, so it needs nothing of this package. Its standard input brings one line of JSON
-(``command``, ``env``, ``cwd``, ``fds``, ``parent``, and ``polite``, the seconds between SIGTERM
+(``command``, ``env``, ``cwd``, ``parent``, and ``polite``, the seconds between SIGTERM
 and SIGKILL), so that nothing of it is on a command line; its standard error is where the command's
 output goes; its standard output says ``{"pid": …}`` or ``{"error": …}``. It exits as the command
 does (128 + number for a signal, like a shell). When standard input ends, because we are done or
@@ -75,21 +75,16 @@ def _start(order: dict[str, Any], prctl: Callable[..., int] | None) -> "subproce
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
-    try:
-        return subprocess.Popen(  # noqa: S603  # the command that the suite says
-            order["command"],
-            env={**os.environ, **order["env"]},  # noqa: TID251  # alone, without the package
-            cwd=order["cwd"],
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),
-            stderr=sys.stderr.fileno(),
-            pass_fds=order["fds"],
-            start_new_session=True,
-            preexec_fn=follow,  # noqa: PLW1509  # there are no threads here
-        )
-    finally:
-        for descriptor in order["fds"]:
-            os.close(descriptor)
+    return subprocess.Popen(  # noqa: S603  # the command that the suite says
+        order["command"],
+        env={**os.environ, **order["env"]},  # noqa: TID251  # alone, without the package
+        cwd=order["cwd"],
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr.fileno(),
+        stderr=sys.stderr.fileno(),
+        start_new_session=True,
+        preexec_fn=follow,  # noqa: PLW1509  # there are no threads here
+    )
 
 
 def _say(fact: dict[str, Any]) -> None:

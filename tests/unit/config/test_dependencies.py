@@ -13,7 +13,10 @@ from pytest_nel.core.errors import ConfigError
 
 
 def specs(**depends: list[str]) -> dict[str, PluginSpec]:
-    return {name: PluginSpec(type="command", depends_on=list_) for name, list_ in depends.items()}
+    return {
+        name: PluginSpec.model_validate({"type": "command", "depends_on": names})
+        for name, names in depends.items()
+    }
 
 
 def test_what_is_depended_on_comes_first_and_nothing_else_comes() -> None:

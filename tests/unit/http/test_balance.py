@@ -3,8 +3,8 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -122,7 +122,7 @@ def test_one_that_is_slow_or_says_no_is_not_gone(fault: Fault) -> None:
     assert target.failures == 0
 
 
-Answer = Callable[[httpx.Request], httpx.Response]
+Answer = Callable[[httpx.Request], httpx.Response | Coroutine[None, None, httpx.Response]]
 
 
 def client(answer: Answer, **more: Any) -> ModelClient:
@@ -130,7 +130,7 @@ def client(answer: Answer, **more: Any) -> ModelClient:
         name="m", url=URLS[0], protocol="chat_completions", model="m", replicas=URLS, **more
     )
     retry = Retry(attempts=endpoint.max_retries + 1, wait=Exponential(0.0))
-    http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    http = httpx.AsyncClient(transport=httpx.MockTransport(cast("Any", answer)))
     return ModelClient(endpoint, http=http, retry=retry)
 
 

@@ -11,13 +11,15 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.services._gpus import assign, shared, visible
 
 
+def spec(wanted: Any) -> PluginSpec:
+    shares = isinstance(wanted, tuple)
+    options = {"gpus": wanted[0] if shares else wanted, "share_gpus": shares}
+    return PluginSpec.model_validate({"type": "vllm", **options})
+
+
 def specs(**gpus: Any) -> dict[str, PluginSpec]:
-    return {
-        name: PluginSpec(type="vllm", gpus=wanted)
-        if not isinstance(wanted, tuple)
-        else PluginSpec(type="vllm", gpus=wanted[0], share_gpus=True)
-        for name, wanted in gpus.items()
-    }
+    """Services with these; in a tuple, those that share."""
+    return {name: spec(wanted) for name, wanted in gpus.items()}
 
 
 def test_numbers_get_what_no_other_names() -> None:

@@ -97,7 +97,7 @@ def test_nat_without_its_file_is_said(server: Make, tmp_path: Path) -> None:
 
 
 def test_what_is_no_model_is_not_asked(tmp_path: Path) -> None:
-    spec = PluginSpec(type="gym", url="http://gym.example")
+    spec = PluginSpec.model_validate({"type": "gym", "url": "http://gym.example"})
     parts = Parts({"g": spec}, log_dir=tmp_path)
 
     with pytest.raises(ConfigError, match=r"services.g: this is no model"):

@@ -63,7 +63,7 @@ def test_no_type_is_both_there_and_refused() -> None:
     assert not set(REFUSED) & set(REGISTRY.rows)
 
 
-CLUSTER = [
+CLUSTER: list[tuple[dict[str, Any], str]] = [
     ({"num_nodes": 2}, "num_nodes: a server over several machines needs a cluster"),
     ({"node_pool": "compute"}, "node_pool: needs a cluster"),
     ({"ray_binary": "/opt/ray"}, "ray_binary: Ray joins several machines"),
