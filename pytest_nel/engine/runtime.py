@@ -103,7 +103,7 @@ class Parts:
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Give GPUs to services that are started together; those that have some keep them."""
-        if set(names) <= self._ready_to_start:
+        if not self._deploys or set(names) <= self._ready_to_start:
             return
         self._ready_to_start |= set(names)
         together = {name: self._specs[name] for name in names}
@@ -247,5 +247,6 @@ def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
             if problem["type"] == "extra_forbidden":
                 lines.append(str(unknown(f"option at {where}", place, list(model.model_fields))))
             else:
-                lines.append(f"{where}{'.' + place if place else ''}: {problem['msg']}")
+                said = problem["msg"].removeprefix("Value error, ")
+                lines.append(f"{where}{'.' + place if place else ''}: {said}")
         raise ConfigError("\n".join(lines)) from None

@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import ClassVar
@@ -11,7 +11,7 @@ from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import Endpoint, Protocol
 from pytest_nel.services._process import HOST
 from pytest_nel.services._readiness import PATHS, Probe
-from pytest_nel.services._server import Launch, Server
+from pytest_nel.services._server import Launch, Rules, Server
 
 
 class Replicas:
@@ -110,14 +110,18 @@ class Deployment(ABC):
         )
         return self._replicas.start()
 
+    @property
+    def look_every(self) -> float | None:
+        """Seconds between looks at a health page while it serves; None looks at none."""
+        return None
+
     def _server(self, index: int, replicas: int, port: int | None, max_restarts: int) -> Server:
         return Server(
             f"{self._where}[{index}]" if replicas > 1 else self._where,
             self._log_dir / log_name(self._name, index, replicas),
             launch=lambda number: self._launch(number, index),
             probe=self._probe,
-            port=None if port is None else port + index,
-            max_restarts=max_restarts,
+            rules=Rules(None if port is None else port + index, max_restarts, self.look_every),
         )
 
     def stop(self) -> None:
@@ -126,17 +130,14 @@ class Deployment(ABC):
             self._replicas.stop()
 
 
-def probe_of(  # noqa: PLR0913  # all by keyword
+def probe_of(
     where: str,
     port: int,
-    *,
     protocol: Protocol | None,
-    model: str = "",
-    path: str | None = None,
-    health: Sequence[str] = (),
+    *,
+    health: Sequence[str],
     patience: float,
-    api_key: str | None = None,
-    hidden: Mapping[str, str] | None = None,
+    model: str = "",
 ) -> Probe:
     """What a server on a loopback port must answer before it counts as ready.
 
@@ -144,24 +145,19 @@ def probe_of(  # noqa: PLR0913  # all by keyword
         where: The place to blame.
         port: Where it listens.
         protocol: The wire format; None where no model is asked.
-        model: The model name to send.
-        path: The path of requests; None means that of the protocol.
         health: Paths of which one must answer 2xx first.
         patience: Seconds in all.
-        api_key: Bearer token or None.
-        hidden: Variables whose values no message may show.
+        model: The model name to send.
     """
     base = f"http://{HOST}:{port}"
-    usual = "" if protocol is None else PATHS[protocol]
     return Probe(
         where=where,
-        url=base + (usual if path is None else path),
+        url=base + ("" if protocol is None else PATHS[protocol]),
         protocol=protocol,
         model=model,
         health_urls=tuple(base + page for page in health),
-        api_key=api_key,
+        api_key=None,
         patience=patience,
-        hidden=tuple((hidden or {}).values()),
     )
 
 

@@ -45,6 +45,11 @@ class Contained(Deployment):
         return _identity.engine(options)
 
     @property
+    def look_every(self) -> float | None:
+        """Seconds between looks at the health page while it serves; None looks at none."""
+        return self._options.look_every
+
+    @property
     def served(self) -> str:
         """The model name that requests carry."""
         return self._options.served_model_name or self._name
@@ -76,15 +81,15 @@ class Contained(Deployment):
 
     def _probe(self, port: int) -> Probe:
         options = self._options
-        return probe_of(
+        probe = probe_of(
             self._where,
             port,
-            protocol=options.protocol,
+            options.protocol,
             model=self.served,
             health=() if options.health_path is None else (options.health_path,),
             patience=options.startup_timeout,
-            hidden=self._hidden(),
         )
+        return probe._replace(hidden=tuple(self._hidden().values()))
 
 
 class Engine(Contained):

@@ -121,6 +121,8 @@ class DeployedOptions(ModelOptions, RunOptions):
         gpus: Which GPUs it sees, or how many; they are divided among the replicas.
         share_gpus: Whether others may have the same ones.
         health_path: Answers 2xx when the server is up; null asks for a completion alone.
+        health_interval: Seconds between looks at it while the server serves; one that does not
+            answer three times in a row is started again. null looks at nothing.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -130,6 +132,12 @@ class DeployedOptions(ModelOptions, RunOptions):
     gpus: Gpus = None
     share_gpus: bool = False
     health_path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = "/health"
+    health_interval: Annotated[float, Field(gt=0)] | None = None
+
+    @property
+    def look_every(self) -> float | None:
+        """Seconds between looks at the health page; None where there are none."""
+        return None if self.health_path is None else self.health_interval
 
     @model_validator(mode="after")
     def _divisible(self) -> "DeployedOptions":
@@ -224,6 +232,7 @@ class EngineOptions(ContainerOptions):
     tensor_parallel_size: Annotated[int, Field(ge=1)] | None = None
     pipeline_parallel_size: Annotated[int, Field(ge=1)] | None = None
     data_parallel_size: Annotated[int, Field(ge=1)] | None = None
+    health_interval: Annotated[float, Field(gt=0)] | None = 30.0
 
     @model_validator(mode="after")
     def _enough_gpus(self) -> "EngineOptions":

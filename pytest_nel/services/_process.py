@@ -127,10 +127,26 @@ class SupervisedProcess:
         """How it ended, as a shell says it; None while it runs and before it is started."""
         return None if self._process is None else self._process.poll()
 
-    def wait(self) -> int | None:
-        """Wait for its end (blocking, for as long as it runs); its status."""
+    def wait(self, patience: float | None = None) -> int | None:
+        """Wait for its end (blocking); its status.
+
+        Args:
+            patience: Seconds; None waits for as long as it runs.
+
+        Raises:
+            TimeoutError: It still runs.
+        """
         process = self._process
-        return None if process is None else process.wait()
+        try:
+            return None if process is None else process.wait(patience)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+
+    def end(self) -> int | None:
+        """End the command as :meth:`stop` does; its status, as far as it is known."""
+        process = self._process
+        self.stop()
+        return None if process is None else process.returncode
 
     def stop(self) -> None:
         """End the command and its descendants (blocking); harmless when there is none."""

@@ -25,6 +25,7 @@ _PROBES: Mapping[Protocol, JsonObject] = {
 _NOT_YET = (429, 502, 503, 504)  # loading, or a proxy before what is still loading
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _HEALTH_PATIENCE = 5.0
+_ALIVE_PATIENCE = 30.0
 
 
 class Probe(NamedTuple):
@@ -77,7 +78,10 @@ def wait_until_ready(
             if not process.running:
                 raise failure(process, probe, DIED)
             try:
-                reply = _complete(http, probe, left) if healthy else _health(http, probe, left)
+                if healthy:
+                    reply = _complete(http, probe, left)
+                else:
+                    reply = _health(http, probe, min(left, _HEALTH_PATIENCE))
             except httpx.TransportError:  # not up yet, or it ended: seen in the next round
                 time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
@@ -99,10 +103,19 @@ def _health(http: httpx.Client, probe: Probe, patience: float) -> httpx.Response
     """What the first page that says yes says, else the last."""
     *others, last = probe.health_urls
     for url in others:
-        reply = http.get(url, timeout=min(patience, _HEALTH_PATIENCE))
+        reply = http.get(url, timeout=patience)
         if reply.is_success:
             return reply
-    return http.get(last, timeout=min(patience, _HEALTH_PATIENCE))
+    return http.get(last, timeout=patience)
+
+
+def is_healthy(probe: Probe) -> bool:
+    """Whether a health page answers now, and no error of the server's (blocking)."""
+    with httpx.Client(trust_env=False) as http:
+        try:
+            return _health(http, probe, _ALIVE_PATIENCE).status_code < 500
+        except httpx.TransportError:
+            return False
 
 
 def _complete(http: httpx.Client, probe: Probe, patience: float) -> httpx.Response:

@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 from pytest_nel.core.errors import NelError
 from pytest_nel.services._process import POLITE, HeldPort, SupervisedProcess
-from pytest_nel.services._readiness import Probe, wait_until_ready
+from pytest_nel.services._readiness import Probe, is_healthy, wait_until_ready
 
 _LOG = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_MISSES = 3
+"""Looks in a row without an answer from which a server counts as dead."""
 
 
 class Launch(NamedTuple):
@@ -32,6 +34,21 @@ class Launch(NamedTuple):
     patience: float = POLITE
 
 
+class Rules(NamedTuple):
+    """How a server is kept.
+
+    Attributes:
+        port: Where it is to listen; None takes a free port.
+        max_restarts: How often it is started again.
+        look_every: Seconds between looks at its health page while it serves; None looks at
+            nothing but whether it runs.
+    """
+
+    port: int | None
+    max_restarts: int
+    look_every: float | None = None
+
+
 class Server:
     """Runs one server until it is told not to.
 
@@ -40,8 +57,7 @@ class Server:
         log: The file for its output.
         launch: What to run on a port; asked again for each start.
         probe: What must answer on a port before it counts as ready.
-        port: Where it is to listen; None takes a free port.
-        max_restarts: How often it is started again.
+        rules: How it is kept.
     """
 
     def __init__(  # the edges, all by keyword
@@ -51,14 +67,12 @@ class Server:
         *,
         launch: Callable[[int], Launch],
         probe: Callable[[int], Probe],
-        port: int | None,
-        max_restarts: int,
+        rules: Rules,
     ) -> None:
         self._where = where
         self._launch = launch
         self._probe = probe
-        self._port = port
-        self._max_restarts = max_restarts
+        self._rules = rules
         self._process = SupervisedProcess(where, log)
         self._stopping = threading.Event()
         self._changing = threading.Lock()
@@ -82,7 +96,7 @@ class Server:
             InfraError: It ended or was not ready in time; the message has its last words.
         """
         self._release()
-        self._held = held = HeldPort.take(self._where, self._port)
+        self._held = held = HeldPort.take(self._where, self._rules.port)
         ready = False
         self._stopping.clear()
         try:
@@ -128,13 +142,13 @@ class Server:
         """Wait for the server's death; start it again as often as allowed."""
         restarts = 0
         while True:
-            status = self._process.wait()
+            status = self._death(probe)
             if self._stopping.is_set():
                 return
-            if restarts >= self._max_restarts:
+            if restarts >= self._rules.max_restarts:
                 break
             restarts += 1
-            self._say(f"{_ended(status)}; restart {restarts} of {self._max_restarts}")
+            self._say(f"{_ended(status)}; restart {restarts} of {self._rules.max_restarts}")
             if self._stopping.wait(min(_FIRST_PAUSE * 2 ** (restarts - 1), _LONGEST_PAUSE)):
                 return
             try:
@@ -149,10 +163,24 @@ class Server:
             else:
                 self._say("the server is ready again")
         allowed = f"after {restarts} restarts" if restarts else "and max_restarts is 0"
-        self._trouble = (
+        trouble = (
             f"{self._where}: {_ended(status)} {allowed}, so it is gone; see {self._process.log}"
         )
-        self._say(self._trouble)
+        self._say(trouble)
+        self._trouble = trouble
+
+    def _death(self, probe: Probe) -> int | None:
+        """Wait until it ends, or is ended because it does not answer; its status."""
+        misses = 0
+        while True:
+            try:
+                return self._process.wait(self._rules.look_every)
+            except TimeoutError:
+                misses = 0 if is_healthy(probe) else misses + 1
+            if misses >= _MISSES and not self._stopping.is_set():
+                self._say(f"no answer from {probe.health_urls[0]} {misses} times: it is ended")
+                with self._changing:
+                    return None if self._stopping.is_set() else self._process.end()
 
     def _say(self, text: str) -> None:
         text = text.removeprefix(f"{self._where}: ")

@@ -154,20 +154,26 @@ class CommandService(Deployment):
             api_key=self._key,
         )
 
+    @property
+    def look_every(self) -> float | None:
+        """Seconds between looks at the health page while it serves; None looks at none."""
+        return self._config.look_every
+
     def _probe(self, port: int) -> Probe:
         config = self._config
         env = self._variables(port)
-        return probe_of(
+        probe = probe_of(
             self._where,
             port,
-            protocol=config.protocol,
+            config.protocol,
             model=config.model or self._name,
-            path=config.path,
             health=() if config.health_path is None else (config.health_path,),
             patience=config.startup_timeout,
-            api_key=self._key,
-            hidden={name: env[name] for name, written in config.env.items() if "${" in written},
         )
+        if config.path is not None:
+            probe = probe._replace(url=f"http://{HOST}:{port}{config.path}")
+        hidden = tuple(env[name] for name, written in config.env.items() if "${" in written)
+        return probe._replace(api_key=self._key, hidden=hidden)
 
     def _variables(self, port: int) -> dict[str, str]:
         """``env`` with placeholders and then references replaced: values are taken as they are."""

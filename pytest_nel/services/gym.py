@@ -111,7 +111,7 @@ class GymService(Deployment):
         return probe_of(
             self._where,
             port,
-            protocol=None,
+            None,
             health=("/health", "/openapi.json"),
             patience=self._config.startup_timeout,
         )

@@ -145,8 +145,9 @@ class LlamaCppService(Deployment):
         return probe_of(
             self._where,
             port,
-            protocol=self._config.protocol,
+            self._config.protocol,
             model=self._model.stem,
+            health=(),
             patience=self._config.startup_timeout,
         )
 

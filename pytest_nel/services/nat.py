@@ -80,14 +80,14 @@ class NatService(Deployment):
         config = self._config
         hidden = secret_names(config.extra_env)
         values = resolve(config.extra_env, f"{self._where}.extra_env")
-        return probe_of(
+        probe = probe_of(
             self._where,
             port,
-            protocol=None,
+            None,
             health=("/health",),
             patience=config.startup_timeout,
-            hidden={name: values[name] for name in hidden},
         )
+        return probe._replace(hidden=tuple(values[name] for name in hidden))
 
 
 def _command(file: str, host: str, port: int) -> list[str]:

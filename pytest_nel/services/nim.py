@@ -43,6 +43,7 @@ class NimService(Contained):
         model: Annotated[str, Field(min_length=1)] | None = None
         ngc_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")] | None = _KEY
         health_path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = "/v1/health/ready"
+        health_interval: Annotated[float, Field(gt=0)] | None = 30.0
 
     def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
         super().__init__(name, config, log_dir=log_dir)

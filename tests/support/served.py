@@ -3,8 +3,8 @@
 It prints ``started PID``; ``GET /pid`` and ``GET /variable/NAME`` tell about it, ``GET /die`` ends
 it with status 9. ``FAULT`` chooses what goes wrong: ``early`` dies, ``never`` is never healthy,
 ``slow`` at the third look, ``refuse`` completes nothing, ``once`` comes up only the first time
-(``served.once`` in its folder remembers), ``family`` has a child and a grandchild in a session of
-its own, ``noisy`` writes more than a pipe holds.
+(``served.once`` in its folder remembers), ``hangs`` is healthy once, ``family`` has a child and a
+grandchild in a session of its own, ``noisy`` writes more than a pipe holds.
 """
 
 import json
@@ -37,6 +37,9 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path != "/health":
             self.answer(404, "no such page")
         else:
+            if FAULT == "hangs" and self.looks.count("/health") > 1:
+                self.answer(500, "stuck")
+                return
             late = FAULT == "never" or (FAULT == "slow" and len(self.looks) < 3)
             self.answer(503 if late else 200, "loading" if late else "ok")
 
