@@ -18,7 +18,7 @@ from pytest_nel.core.errors import (
 )
 from pytest_nel.core.types import Endpoint, Message, ModelResponse, Protocol
 from pytest_nel.http import faults
-from pytest_nel.http.balance import Target, Targets
+from pytest_nel.http.balance import balanced
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.openai import BadReply, parse_reply, request_body
 from pytest_nel.http.retry import Fault, Retry
@@ -84,13 +84,12 @@ class ModelClient:
         self._connections = endpoint.max_concurrent or DEFAULT_CONCURRENT
         self.limiter = limiter or AdaptiveLimiter(self._connections)
         self.stats = ClientStats()
-        urls = [_checked_url(endpoint, url) for url in endpoint.replicas or (endpoint.url,)]
-        self._targets = Targets(urls)
-        self._shown_url = str(urls[0].copy_with(userinfo=b"", query=None, fragment=None))
-        pattern = endpoint.reasoning_pattern
-        self._reasoning = None if pattern is None else re.compile(pattern, re.DOTALL)
+        self._url = _checked_url(endpoint)
+        self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
         self._key = _checked_key(endpoint)
         self._secret = Secret(self._key)
+        pattern = endpoint.reasoning_pattern
+        self._reasoning = None if pattern is None else re.compile(pattern, re.DOTALL)
         self._retry = retry or Retry(attempts=endpoint.max_retries + 1)
         self._clock = clock
         self._sleep = sleep
@@ -98,6 +97,7 @@ class ModelClient:
         self._owned = http is None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
+        self._headers: list[tuple[bytes, bytes]] = []
         self._extensions: dict[str, Any] = {}  # Any: httpx's own type
 
     async def open(self) -> None:
@@ -121,8 +121,11 @@ class ModelClient:
             raise ConfigError(msg)
         self._loop = loop
         if self._http is None:
-            url = str(self._targets.all[0].url)
-            self._http = make_http_client(url, connections=self._connections)
+            self._http = make_http_client(
+                str(self._url),
+                connections=self._connections,
+                transport=balanced(self.endpoint.replicas, connections=self._connections),
+            )
         self._prepare(self._http)
 
     async def close(self) -> None:
@@ -171,36 +174,16 @@ class ModelClient:
         given = {key: what for key, what in sampling.items() if what is not None}
         sent = {**endpoint.generation, **given}
         body = request_body(endpoint.model, field, value, sent)
-        made = moved = 0
+        made = 0
         while True:
             made += 1
             async with self.limiter.slot():
-                outcome, elsewhere = await self._request_one(body, sent)
+                outcome = await self._request(body, sent)
             if isinstance(outcome, ModelResponse):
                 return self._count(outcome, made)
-            if elsewhere and moved < len(self._targets.all):
-                moved += 1  # no retry of the same: another one is there
-                self._note_retry(outcome)
-                continue
-            await self._pause(outcome, made, moved)
+            await self._pause(outcome, made)
 
-    async def _request_one(
-        self, body: bytes, sent: Mapping[str, Any]
-    ) -> tuple[ModelResponse | Fault, bool]:
-        """Ask the least busy server; the outcome, and whether to ask another one now."""
-        target = self._targets.take()
-        outcome: ModelResponse | Fault | None = None
-        elsewhere = False
-        try:
-            outcome = await self._request(target, body, sent)
-        finally:  # also when the caller is cancelled
-            fault = outcome if isinstance(outcome, Fault) else None
-            elsewhere = self._targets.give_back(target, fault)
-        return outcome, elsewhere
-
-    async def _request(
-        self, target: Target, body: bytes, sent: Mapping[str, Any]
-    ) -> ModelResponse | Fault:
+    async def _request(self, body: bytes, sent: Mapping[str, Any]) -> ModelResponse | Fault:
         stats = self.stats
         stats.requests += 1
         stats.in_flight += 1
@@ -208,7 +191,7 @@ class ModelClient:
         deadline = asyncio.timeout(self.endpoint.timeout)
         try:
             async with deadline:
-                response = await self._send(target, body)
+                response = await self._send(body)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
                 return faults.of_deadline(self.endpoint.timeout)
@@ -229,42 +212,36 @@ class ModelClient:
             reply = _without(self._reasoning, reply)
         return replace(reply, latency_ms=elapsed * 1000.0)
 
-    async def _send(self, target: Target, body: bytes) -> httpx.Response:
+    async def _send(self, body: bytes) -> httpx.Response:
         """Send a request built by hand: httpx's own building costs more than the sending."""
         assert self._http is not None
         request = httpx.Request(
             "POST",
-            target.url,
-            headers=[*target.headers, (b"Content-Length", b"%d" % len(body))],
+            self._url,
+            headers=[*self._headers, (b"Content-Length", b"%d" % len(body))],
             stream=httpx.ByteStream(body),
             extensions=self._extensions,
         )
         return await self._http.send(request, follow_redirects=False)
 
-    async def _pause(self, fault: Fault, made: int, moved: int) -> None:
-        """Wait before the next request, or raise what ends the call.
-
-        Of the requests made, those after which another server was asked are no retries.
-        """
+    async def _pause(self, fault: Fault, made: int) -> None:
+        """Wait before the next request, or raise what ends the call."""
         stats = self.stats
         if fault.retryable and fault.status in faults.THROTTLED:
             told = None if self._retry.told_too_long(fault) else fault.retry_after
             self.limiter.throttled(told)
-        seconds = self._retry.pause(fault, made - moved)
+        seconds = self._retry.pause(fault, made)
         if seconds is None:
             failure = self._failure(fault, made)
             failure.requests = made
             raise failure
-        self._note_retry(fault)
+        stats.retries += 1
+        stats.last_retry_reason = self._secret.out_of_text(str(fault))
         stats.waiting_retry += 1
         try:
             await self._sleep(seconds)
         finally:
             stats.waiting_retry -= 1
-
-    def _note_retry(self, fault: Fault) -> None:
-        self.stats.retries += 1
-        self.stats.last_retry_reason = self._secret.out_of_text(str(fault))
 
     def _failure(self, fault: Fault, made: int) -> InfraError:
         name, what = self.endpoint.name, self._secret.out_of_text(str(fault))
@@ -302,15 +279,10 @@ class ModelClient:
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        for target in self._targets.all:
-            model = http.build_request(
-                "POST", target.url, headers=headers, content=b"", timeout=timeout
-            )
-            target.url = model.url
-            target.headers = [
-                pair for pair in model.headers.raw if pair[0].lower() != b"content-length"
-            ]
-            self._extensions = dict(model.extensions)
+        model = http.build_request("POST", self._url, headers=headers, content=b"", timeout=timeout)
+        self._url = model.url
+        self._headers = [pair for pair in model.headers.raw if pair[0].lower() != b"content-length"]
+        self._extensions = dict(model.extensions)
 
 
 def _without(pattern: re.Pattern[str], reply: ModelResponse) -> ModelResponse:
@@ -325,9 +297,9 @@ def _without(pattern: re.Pattern[str], reply: ModelResponse) -> ModelResponse:
     )
 
 
-def _checked_url(endpoint: Endpoint, written: str) -> httpx.URL:
+def _checked_url(endpoint: Endpoint) -> httpx.URL:
     try:
-        url = httpx.URL(written)
+        url = httpx.URL(endpoint.url)
     except httpx.InvalidURL as exc:
         msg = f"service {endpoint.name!r}: the URL cannot be read: {exc}"
         raise ConfigError(msg) from exc
