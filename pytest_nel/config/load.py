@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_nel.config import matrix
 from pytest_nel.config.composed import compose
+from pytest_nel.config.dependencies import dependency_problems
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
 from pytest_nel.config.overrides import Override
 from pytest_nel.config.problems import Places, expected, got, refuse, suggestion
@@ -312,6 +313,7 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
         if name.strip().lower() in _RESERVED:
             message = f"the name {name!r} is reserved; name the service for what it is"
             yield Problem(("services", name), message)
+    yield from dependency_problems(config.services)
     for index, benchmark in enumerate(config.benchmarks):
         service = benchmark.solver.options.get("service")
         if service is not None and service not in {*config.services, *config.matrix}:

@@ -159,6 +159,12 @@ class Endpoint:
         weights: Digest of the model that is served, where the service has its file.
         stream: Whether replies are streamed and put together again: for gateways that end a
             connection on which nothing comes for a while. It changes no answer.
+        replicas: The request URLs of servers that answer alike, ``url`` the first; empty for one.
+        reasoning_pattern: Regular expression of what is taken out of replies.
+        max_input_tokens: Of a prompt, where it is known.
+        max_output_tokens: Of an answer, where it is known.
+        tokenizer: Name or path of the model's tokenizer, where it is known.
+        kind: ``model``, or ``resource`` for a server that completes nothing.
     """
 
     name: str
@@ -174,3 +180,9 @@ class Endpoint:
     max_retries: int = 5
     weights: str | None = None
     stream: bool = False
+    replicas: tuple[str, ...] = ()
+    reasoning_pattern: str | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    tokenizer: str | None = None
+    kind: Literal["model", "resource"] = "model"

@@ -13,7 +13,7 @@ from pytest_nel.core.modules import kind_name
 from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import JsonObject
 from pytest_nel.interceptors.pipeline import answering as answering_of_proxy
-from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.services import service_class
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
 _SHOWN = (bool, int, float, type(None))
@@ -41,7 +41,7 @@ def answering(
     sampling: JsonObject = {}
     if service is not None:
         options = service.options
-        kind: Any = SERVICES.load(service.type)  # Any: a plugin's class need not have all of it
+        kind: Any = service_class(service.type)  # Any: a plugin's class need not have all of it
         names = kind.answers_by
         facts |= {f"service.{name}": options.get(name) for name in names if name != "generation"}
         more = kind.identity(options) if hasattr(kind, "identity") else {}

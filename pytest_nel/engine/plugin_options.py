@@ -17,6 +17,7 @@ from pytest_nel.config.problems import expected, got, refuse, suggestion
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import UnknownName
 from pytest_nel.core.registry import Registry
+from pytest_nel.services import REFUSED
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -93,6 +94,9 @@ def _solver_of(spec: PluginSpec, services: Mapping[str, PluginSpec]) -> PluginSp
 def _of_plugin(
     path: Keys, spec: PluginSpec, registry: Registry[Any], raw: Mapping[str, Any]
 ) -> Iterator[Problem]:
+    if registry is SERVICES and spec.type in REFUSED and spec.type not in set(registry):
+        yield Problem((*path, "type"), f"{spec.type!r} {REFUSED[spec.type]}")
+        return
     try:
         cls: Any = registry.load(spec.type)  # Any: each plugin has its own Config
     except UnknownName:

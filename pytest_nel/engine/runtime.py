@@ -1,15 +1,16 @@
 """The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
 from pydantic import ValidationError
 
+from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
-from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.errors import ConfigError, UnknownName
 from pytest_nel.core.keys import shard_range
 from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
@@ -19,7 +20,8 @@ from pytest_nel.engine.routes import Route
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.interceptors.proxy import AdapterProxy
-from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.services import service_class
+from pytest_nel.services._gpus import assign, shared
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
 _LOG = logging.getLogger(__name__)
@@ -33,8 +35,10 @@ class Parts:
         log_dir: Where deployments write their logs.
         given: Endpoints that another process has started (the controller of workers).
         share: (index, count) of the processes that divide each endpoint's limit among them.
+        deploys: Whether this process may start deployments; a worker may not.
 
     Attributes:
+        warnings: What a user should know of the services that are started.
         troubles: What had happened to deployments, once they are ended.
     """
 
@@ -45,8 +49,11 @@ class Parts:
         log_dir: Path,
         given: Mapping[str, Endpoint] | None = None,
         share: tuple[int, int] = (0, 1),
+        deploys: bool = True,
     ) -> None:
-        self._specs = services
+        self._specs = dict(services)
+        self._deploys = deploys
+        self._ready_to_start: set[str] = set()
         self._log_dir = log_dir
         self._share = share
         self._endpoints: dict[str, Endpoint] = dict(given or {})
@@ -56,6 +63,7 @@ class Parts:
         self._wanted: dict[str, int] = {}
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
+        self.warnings: list[str] = []
         self.troubles: list[str] = []
 
     def plan_limit(self, service: str, concurrent: int) -> None:
@@ -72,24 +80,64 @@ class Parts:
         if spec is None:
             error = unknown("service", name, list(self._specs))
             raise error
-        cls: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        cls: Any = _class_of(name, spec)  # Any: each plugin has its own Config
         config = validated(cls.Config, spec.options, f"services.{name}")
         self._route(name)  # wrong interceptors are known before anything is started
         built: Service = cls(name, config, log_dir=self._log_dir)
         return built
 
     def endpoint(self, name: str) -> Endpoint:
-        """The running endpoint of a service, started on first use (blocking)."""
-        if name not in self._endpoints:
-            service = self.service(name)
-            self._running.append(service)
-            self._endpoints[name] = self._route(name).endpoint(service.start())
+        """The running endpoint of a service, started on first use (blocking).
+
+        What it depends on is started before.
+
+        Raises:
+            ConfigError: It, or a service that it depends on, is described wrongly.
+            InfraError: One of them did not come up.
+        """
+        if name in self._endpoints:
+            return self._endpoints[name]
+        if name not in self._specs:
+            return self.service(name).start()  # which says that there is none
+        self._prepare(start_order(self._specs, [*self._wanted, name]))
+        for each in start_order(self._specs, [name]):
+            if each not in self._endpoints:
+                self._start(each)
         return self._endpoints[name]
+
+    def _prepare(self, names: Sequence[str]) -> None:
+        """Give GPUs to services that are started together; those that have some keep them."""
+        if not self._deploys or set(names) <= self._ready_to_start:
+            return
+        self._ready_to_start |= set(names)
+        together = {name: self._specs[name] for name in names}
+        self.warnings += [line for line in shared(together) if line not in self.warnings]
+        for name, gpus in assign(together).items():
+            spec = self._specs[name]
+            self._specs[name] = PluginSpec(type=spec.type, **{**spec.options, "gpus": gpus})
+
+    def _start(self, name: str) -> None:
+        service = self.service(name)
+        if service.deploys and not self._deploys:
+            msg = (
+                f"services.{name}: no benchmark uses it, so nothing has started it before the "
+                "workers, and each would start its own: have a service that is used name it under "
+                "depends_on, or run without -n"
+            )
+            raise ConfigError(msg)
+        self._running.append(service)
+        self._endpoints[name] = self._route(name).endpoint(service.start())
 
     def client(self, name: str) -> ModelClient:
         """The one client of a service's endpoint."""
         if name not in self._clients:
             endpoint = self.endpoint(name)
+            if endpoint.kind != "model":
+                msg = (
+                    f"services.{name}: this is no model, so nothing can be asked of it: name a "
+                    "service that serves one"
+                )
+                raise ConfigError(msg)
             limit = self._wanted.get(name, DEFAULT_CONCURRENT)
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
@@ -197,6 +245,14 @@ class Parts:
             service.stop()
 
 
+def _class_of(name: str, spec: PluginSpec) -> type[Service]:
+    try:
+        return service_class(spec.type)
+    except UnknownName as error:
+        msg = f"services.{name}: {error}"
+        raise UnknownName(msg) from None
+
+
 def share_of(limit: int, index: int, count: int) -> int:
     """What process ``index`` of ``count`` may use: together the limit, each at least 1."""
     start, end = shard_range(limit, index, count)
@@ -229,7 +285,8 @@ def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
                 name = str(problem["loc"][-1])
                 lines.append(str(unknown(f"option at {inner}", name, known)))
             else:
-                lines.append(f"{where}{'.' + place if place else ''}: {problem['msg']}")
+                said = problem["msg"].removeprefix("Value error, ")
+                lines.append(f"{where}{'.' + place if place else ''}: {said}")
         raise ConfigError("\n".join(lines)) from None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.config.schema import Prices
 from pytest_nel.core.errors import NelError
@@ -20,7 +21,8 @@ from pytest_nel.hooks.refuse import LIMITS
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.estimate import Estimate, each_of, estimate
 from pytest_nel.records.sides import StoredRun, stored_run
-from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.services import service_class
+from pytest_nel.services._gpus import shared
 
 _FILES = (
     *("eval-*.json", "failure_analysis.json", "journal/*.jsonl", "plan.json"),
@@ -87,13 +89,13 @@ class DryRun:
         run = self._run
         known = self._earlier()
         entries = [self._entry(bench, known) for bench in run.benchmarks.values()]
-        services = {bench.service for bench in run.benchmarks.values()}
-        used = sorted(name for name in services if name is not None)
+        services = dict.fromkeys(bench.service for bench in run.benchmarks.values())
+        used = start_order(run.services, [name for name in services if name in run.services])
         return {
             "benchmarks": entries,
             "total": _total(entries),
             "estimated_from": None if known is None else str(known.directory),
-            "services": [self._service(name) for name in run.services if name in used],
+            "services": [self._service(name) for name in used],
             "checks": list(names_of_checks(run)),
             "directory": str(run.directory),
             "files": [
@@ -106,9 +108,10 @@ class DryRun:
                 *(
                     str(run.directory / "logs" / f"server-{safe_name(name)}.log")
                     for name in used
-                    if SERVICES.load(run.services[name].type).deploys
+                    if service_class(run.services[name].type).deploys
                 ),
             ],
+            "warnings": list(shared({name: run.services[name] for name in used})),
             "problems": list(self._trouble),
         }
 
@@ -149,7 +152,7 @@ class DryRun:
         spec = self._run.services.get(service or "")
         if spec is None:
             return
-        model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        model: Any = service_class(spec.type)  # Any: each plugin has its own Config
         with contextlib.suppress(NelError):  # it is said of the service itself
             config = validated(model.Config, spec.options, f"services.{service}")
             found = (getattr(config, name, None) for name in LIMITS)
@@ -165,7 +168,7 @@ class DryRun:
 
     def _service(self, name: str) -> JsonObject:
         run, spec = self._run, self._run.services[name]
-        kind = SERVICES.load(spec.type)
+        kind = service_class(spec.type)
         try:
             Parts(run.services, log_dir=run.directory / "logs").service(name)
         except NelError as error:
@@ -212,6 +215,8 @@ def plan_lines(plan: JsonObject) -> Iterator[str]:
     for service in plan["services"]:
         does = "would start" if service["starts"] else f"asks {service['url']}"
         yield f"service {service['name']} ({service['type']}, {service['model']}): {does}"
+    for warning in plan["warnings"]:
+        yield f"warning: {warning}"
     for name in plan["checks"]:
         yield f"check {name}"
     yield f"would write into {plan['directory']}:"

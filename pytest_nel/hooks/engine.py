@@ -24,7 +24,7 @@ from pytest_nel.hooks.gating import check_before, check_comparable
 from pytest_nel.hooks.inherit import suspects
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.resume import index_of, past_of, settle, take
-from pytest_nel.hooks.services import parts_of
+from pytest_nel.hooks.services import parts_of, say_warnings
 from pytest_nel.hooks.sharing import heed, limits, rooms, told_to_stop
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
@@ -116,6 +116,7 @@ def _answering(run: Run, benches: Sequence[BenchmarkRun], item: pytest.Item) -> 
     for bench in benches:
         if bench.service is not None:
             run.solvers.prepare(bench.plan, bench.endpoint_type, parts)
+    say_warnings(run)
     found = _solvers(run, benches, item)
     solvers = [_checked(run, *pair) for pair in zip(benches, found, strict=True)]
     for bench, solver in zip(benches, solvers, strict=True):

@@ -77,6 +77,8 @@ def fetch(item: AttemptItem) -> StepRecord:
         return item.record
     run = item.config.stash[run_key]
     assert run.engine is not None
+    if run.ctrl_c and not run.interrupted:
+        raise KeyboardInterrupt
     heed(run, item.session, now=item.position == UNSET)
     if (told := told_to_stop(run)) is not None:
         item.session.shouldstop = item.session.shouldstop or "told to stop"

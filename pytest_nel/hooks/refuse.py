@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.config.dependencies import asked
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import validate_suite
+from pytest_nel.config.matrix import entries
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
 from pytest_nel.hooks.models import override, suite_args, suite_for, suite_of
 from pytest_nel.hooks.state import Run
-from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.services import service_class
 
 LIMITS = ("max_concurrent", "parallel")
 """Options of services that limit how many requests are in flight."""
@@ -48,6 +50,20 @@ def services_of_matrices(run: Run) -> list[str]:
     """The models that the suites of the command line compare, in the order of the files."""
     lists = (names for suite in _suites(run) for names in suite.config.matrix.values())
     return [name for names in lists for name in names]
+
+
+def asked_services(run: Run) -> list[str]:
+    """Those of them that a benchmark uses, in the order of the suites."""
+    suites = list(_suites(run))
+    if not suites:
+        return list(services_of(run))
+    found: dict[str, None] = {}
+    for suite in suites:
+        names = asked(
+            suite.config.services, [one.model_dump() for one, _ in entries(suite.config, suite.raw)]
+        )
+        found |= dict.fromkeys(name for name in suite.config.services if name in names)
+    return list(found)
 
 
 def refuse(run: Run) -> None:
@@ -115,7 +131,7 @@ def _limits(run: Run) -> Iterator[tuple[str, int]]:
         default = BenchmarkConfig.model_fields["max_concurrent"].default
         yield "max_concurrent", default if given is None else given
     for name, spec in services_of(run).items():
-        model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
+        model: Any = service_class(spec.type)  # Any: each plugin has its own Config
         config = validated(model.Config, spec.options, f"services.{name}")
         for limit in LIMITS:
             found = getattr(config, limit, None)

@@ -42,8 +42,17 @@ def parts_of(run: Run) -> Parts:
             log_dir=run.directory / "logs",
             given={name: _given(run, name) for name in run.endpoints},
             share=worker.share if worker else (0, 1),
+            deploys=worker is None,
         )
     return run.parts
+
+
+def say_warnings(run: Run) -> None:
+    """Note what is to be known of the services that were started; each once."""
+    if run.parts is not None:
+        for line in run.parts.warnings:
+            if line not in run.notes:
+                run.note(line)
 
 
 def _given(run: Run, name: str) -> Endpoint:

@@ -1,7 +1,8 @@
 """SIGTERM ends a run as if it had been asked to: nothing new is sent, what there is is written.
 
 That is how batch systems, containers and CI servers end a job before they kill it. pytest itself
-dies of it on the spot.
+dies of it on the spot. Ctrl-C is pytest's own; it is only noted, since Python loses the exception
+where it comes while an object is being thrown away.
 """
 
 import os
@@ -37,6 +38,8 @@ class Signals:
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             self._replace(signal.SIGTERM, self._terminate)
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._replace(signal.SIGINT, self._interrupt)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self) -> Generator[None, Any, Any]:
@@ -52,12 +55,16 @@ class Signals:
     def _replace(self, number: int, handler: Any) -> None:
         self._before[number] = signal.signal(number, handler)
 
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._run.ctrl_c = True
+        signal.default_int_handler(number, frame)
+
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         if self._received:
             _die(number, frame)
         self._received = True
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._replace(signal.SIGINT, _die)
+        if signal.getsignal(signal.SIGINT) == self._interrupt:
+            signal.signal(signal.SIGINT, _die)
         if not self._finishing:
             self._stop()
 

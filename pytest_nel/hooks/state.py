@@ -170,7 +170,8 @@ class Run:
         short_protocol: Whether items between siblings may skip pytest's own protocol.
         set_up: The collector whose set-up is in force.
         stop: Why the run gave up early.
-        interrupted: Ctrl-C came.
+        ctrl_c: Ctrl-C came; what it raised may have been lost.
+        interrupted: Ctrl-C ended the session.
         config_error: A collection error of ours was seen.
         derived: Files and bundles, when the run is over.
         checks: Decisions, when the run is over.
@@ -216,6 +217,7 @@ class Run:
     short_protocol: bool = False
     set_up: object = None
     stop: StopReason | None = None
+    ctrl_c: bool = False
     interrupted: bool = False
     config_error: bool = False
     derived: list[Derived] = field(default_factory=list)

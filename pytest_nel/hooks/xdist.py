@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import JournalError, NelError
 from pytest_nel.engine.guard import StopReason
@@ -24,13 +25,14 @@ from pytest_nel.hooks.crash import (
 )
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
-from pytest_nel.hooks.refuse import refuse, services_of, worker_count
+from pytest_nel.hooks.refuse import asked_services, refuse, services_of, worker_count
 from pytest_nel.hooks.resume import take
 from pytest_nel.hooks.scheduling import ShardScheduling
+from pytest_nel.hooks.services import say_warnings
 from pytest_nel.hooks.state import ERROR_MARK, Run
 from pytest_nel.hooks.trying import goes_on
 from pytest_nel.records.record import StepRecord
-from pytest_nel.services import REGISTRY as SERVICES
+from pytest_nel.services import service_class
 
 
 class Distribution:
@@ -70,12 +72,13 @@ class Distribution:
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
         parts = self._parts = run.parts = Parts(services, log_dir=run.directory / "logs")
-        for name, spec in services.items():
-            if SERVICES.load(spec.type).deploys:
+        for name in start_order(services, asked_services(run)):
+            if service_class(services[name].type).deploys:
                 facts = asdict(parts.endpoint(name))
                 facts.pop("api_key")  # workers read it themselves: see hooks.services
                 facts["generation"] = dict(facts["generation"])
                 run.endpoints[name] = facts
+        say_warnings(run)
 
     def pytest_configure_node(self, node: Any) -> None:
         """Hand over the run; a replacement worker gets its predecessor's shard."""

@@ -1,9 +1,10 @@
 """The model client: one endpoint, its limit, its retries."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -18,42 +19,22 @@ from pytest_nel.core.errors import (
 from pytest_nel.core.exchange import Exchange, Pipeline, Reply, Request, current_session
 from pytest_nel.core.types import Endpoint, Message, ModelResponse, Protocol
 from pytest_nel.http import faults, responses, upstream
+from pytest_nel.http.balance import balanced
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.openai import BadReply, parse_reply, request_body, request_fields
+from pytest_nel.http.reasoning import without
 from pytest_nel.http.retry import Fault, Retry
 from pytest_nel.http.sampling import as_sent
 from pytest_nel.http.secret import Secrets
+from pytest_nel.http.stats import ClientStats
 from pytest_nel.http.target import checked_key, checked_url
 from pytest_nel.http.transport import make_http_client
 
 DEFAULT_CONCURRENT = 32
 
 
-@dataclass(slots=True)
-class ClientStats:
-    """Counters of one client; other threads may read them at any time.
-
-    Attributes:
-        requests: HTTP requests sent.
-        retries: Those of them that repeated another.
-        in_flight: Requests under way now.
-        waiting_retry: Calls that wait before asking again.
-        last_retry_reason: Why the last of them has to.
-        prompt_tokens: Sum over replies that reported it.
-        completion_tokens: As above.
-    """
-
-    requests: int = 0
-    retries: int = 0
-    in_flight: int = 0
-    waiting_retry: int = 0
-    last_retry_reason: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
 class ModelClient:
-    """Asks one model endpoint.
+    """Asks one model endpoint, be it one server or several that answer alike.
 
     Bound to the event loop on which it is opened, or first used.
 
@@ -89,6 +70,8 @@ class ModelClient:
         self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
         self._key = checked_key(endpoint)
         self._secrets = Secrets([self._key])
+        pattern = endpoint.reasoning_pattern
+        self._reasoning = None if pattern is None else re.compile(pattern, re.DOTALL)
         self._retry = retry or Retry(attempts=endpoint.max_retries + 1)
         self._clock = clock
         self._sleep = sleep
@@ -145,7 +128,11 @@ class ModelClient:
             raise ConfigError(msg)
         async with self._opening:
             if self._http is None:
-                self._http = make_http_client(str(self._url), connections=self._connections)
+                self._http = make_http_client(
+                    str(self._url),
+                    connections=self._connections,
+                    transport=balanced(self.endpoint.replicas, connections=self._connections),
+                )
             if self._loop is None:
                 self._prepare(self._http)
                 if self._pipeline is not None:
@@ -236,6 +223,7 @@ class ModelClient:
             raise failure
         if not pipeline.fixes_finish_reason:
             answer = upstream.as_said(answer)
+        answer = without(self._reasoning, answer)
         answer = replace(answer, latency_ms=exchange.latency_ms, requests=made)
         return self._count(answer, 1) if made else answer  # a stored one costs no tokens
 
@@ -299,6 +287,7 @@ class ModelClient:
         except BadReply as exc:
             return faults.of_bad_reply(exc, response, self._clock())
         reply = self._secrets.out_of_reply(reply, response.content)
+        reply = without(self._reasoning, reply)
         return replace(reply, latency_ms=elapsed * 1000.0)
 
     async def _fetch(

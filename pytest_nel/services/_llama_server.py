@@ -1,11 +1,10 @@
 """The process behind ``llama_cpp``: llama.cpp's own OpenAI server out of the xllamacpp wheel.
 
-Run by file name, so it needs nothing of this package. It writes one line to ``--announce``, its
-base URL, and serves until a signal ends it: its supervisor sees to that.
+Run by file name, so it needs nothing of this package. It serves until a signal ends it: its
+supervisor sees to that.
 """
 
 import argparse
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ from typing import Any
 
 def main() -> None:
     """Serve one model until a signal ends it."""
-    options = _options()
-    server = _serve(options)
-    with os.fdopen(options.announce, "w", encoding="ascii") as announce:
-        announce.write(f"{server.listening_address}\n")
+    server = _serve(_options())
     threading.Event().wait()
+    del server  # it lives as long as somebody holds it
 
 
 def _options() -> argparse.Namespace:
@@ -27,7 +24,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--parallel", type=int, required=True)
     parser.add_argument("--context", type=int, required=True, help="Tokens per slot")
-    parser.add_argument("--announce", type=int, required=True, help="Descriptor for the base URL")
+    parser.add_argument("--port", type=int, required=True)
     return parser.parse_args()
 
 
@@ -38,7 +35,7 @@ def _serve(options: argparse.Namespace) -> Any:  # Any: the wheel has no types
     params.model.path = str(options.model)
     params.model_alias = {options.alias}
     params.hostnames = ["127.0.0.1"]
-    params.port = 0
+    params.port = options.port
     params.n_parallel = options.parallel
     params.n_ctx = options.context * options.parallel
     params.cpuparams.n_threads = options.threads

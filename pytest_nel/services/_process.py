@@ -28,8 +28,10 @@ _TAIL_LINES = 15
 _TAIL_BYTES = 20_000
 _WORTH_HIDING = 8
 """Characters; a shorter value (a device, a switch) may stand anywhere."""
-_STOPPED_WITHIN = 20.0
-"""Seconds: more than the supervisor itself takes for SIGTERM, patience and SIGKILL."""
+POLITE = 5.0
+"""Seconds between SIGTERM and SIGKILL, unless the command needs more."""
+_STOPPED_WITHIN = 15.0
+"""Seconds beyond those: more than the supervisor itself takes for SIGTERM and SIGKILL."""
 
 
 class SupervisedProcess:
@@ -49,6 +51,7 @@ class SupervisedProcess:
         self._log_start = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._group: int | None = None
+        self._patience = POLITE
         self._lock = threading.Lock()
 
     def launch(
@@ -57,7 +60,7 @@ class SupervisedProcess:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        fds: Collection[int] = (),
+        patience: float = POLITE,
     ) -> None:
         """Start the command (blocking, some milliseconds).
 
@@ -65,7 +68,7 @@ class SupervisedProcess:
             command: The program and its arguments.
             env: Variables beside ours; they reach the command by no command line.
             cwd: Where it runs; None means here.
-            fds: Our descriptors that it gets, under the same numbers.
+            patience: Seconds that it has to end when it is asked to.
 
         Raises:
             ConfigError: There is no such program or folder, or it may not be used.
@@ -77,9 +80,10 @@ class SupervisedProcess:
             "command": list(command),
             "env": dict(env or {}),
             "cwd": None if cwd is None else str(cwd),
-            "fds": list(fds),
             "parent": os.getpid(),
+            "polite": patience,
         }
+        self._patience = patience
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             process = self._process = subprocess.Popen(  # noqa: S603  # our script
@@ -87,7 +91,6 @@ class SupervisedProcess:
                 stdin=subprocess.PIPE,  # its end is the supervisor's signal to end
                 stdout=subprocess.PIPE,
                 stderr=log,
-                pass_fds=tuple(fds),
                 start_new_session=True,
             )
         assert process.stdin is not None
@@ -124,10 +127,26 @@ class SupervisedProcess:
         """How it ended, as a shell says it; None while it runs and before it is started."""
         return None if self._process is None else self._process.poll()
 
-    def wait(self) -> int | None:
-        """Wait for its end (blocking, for as long as it runs); its status."""
+    def wait(self, patience: float | None = None) -> int | None:
+        """Wait for its end (blocking); its status.
+
+        Args:
+            patience: Seconds; None waits for as long as it runs.
+
+        Raises:
+            TimeoutError: It still runs.
+        """
         process = self._process
-        return None if process is None else process.wait()
+        try:
+            return None if process is None else process.wait(patience)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+
+    def end(self) -> int | None:
+        """End the command as :meth:`stop` does; its status, as far as it is known."""
+        process = self._process
+        self.stop()
+        return None if process is None else process.returncode
 
     def stop(self) -> None:
         """End the command and its descendants (blocking); harmless when there is none."""
@@ -141,7 +160,7 @@ class SupervisedProcess:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         try:
-            process.wait(_STOPPED_WITHIN)
+            process.wait(self._patience + _STOPPED_WITHIN)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

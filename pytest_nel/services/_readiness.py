@@ -32,6 +32,7 @@ _CAPS: Mapping[Protocol, JsonObject] = {
 _NOT_YET = (429, 502, 503, 504)  # loading, or a proxy before what is still loading
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _HEALTH_PATIENCE = 5.0
+_ALIVE_PATIENCE = 30.0
 
 
 class Probe(NamedTuple):
@@ -40,9 +41,9 @@ class Probe(NamedTuple):
     Attributes:
         where: The place to blame, such as ``services.model``.
         url: The full request URL.
-        protocol: The wire format behind it.
+        protocol: The wire format behind it; None where no model is asked, so that health is all.
         model: The model name to send.
-        health_url: Must answer 2xx first; None leaves it to the completion.
+        health_urls: One of them must answer 2xx first; none leaves it to the completion.
         api_key: Bearer token or None.
         patience: Seconds in all.
         hidden: Values that no message may show.
@@ -50,9 +51,9 @@ class Probe(NamedTuple):
 
     where: str
     url: str
-    protocol: Protocol
+    protocol: Protocol | None
     model: str
-    health_url: str | None
+    health_urls: tuple[str, ...]
     api_key: str | None
     patience: float
     hidden: tuple[str, ...] = ()
@@ -78,35 +79,55 @@ def wait_until_ready(
     """
     seen = ""
     pause = _FIRST_PAUSE
-    health = probe.health_url
+    healthy = not probe.health_urls
     with httpx.Client(trust_env=False) as http:  # a proxy has no business on loopback
         while wanted() and (left := deadline - time.monotonic()) > 0:
             if not process.running:
                 raise failure(process, probe, DIED)
             try:
-                if health is None:
+                if healthy:
                     reply = _complete(http, probe, left)
                 else:
-                    reply = http.get(health, timeout=min(left, _HEALTH_PATIENCE))
+                    reply = _health(http, probe, min(left, _HEALTH_PATIENCE))
             except httpx.TransportError:  # not up yet, or it ended: seen in the next round
                 time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
                 continue
-            if reply.is_success and health is None and process.running:
-                return
-            if reply.is_success and health is not None:
-                health, pause = None, _FIRST_PAUSE
+            if reply.is_success and process.status is None:
+                if healthy or probe.protocol is None:
+                    return
+                healthy, pause = True, _FIRST_PAUSE
                 continue
             seen = f"; the last answer: {reply.request.url.path} {reply.status_code}"
-            if health is None and not reply.is_success and reply.status_code not in _NOT_YET:
+            if healthy and not reply.is_success and reply.status_code not in _NOT_YET:
                 raise failure(process, probe, _refusal(reply, probe))
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
     raise failure(process, probe, TOO_SLOW + seen)
 
 
+def _health(http: httpx.Client, probe: Probe, patience: float) -> httpx.Response:
+    """What the first page that says yes says, else the last."""
+    *others, last = probe.health_urls
+    for url in others:
+        reply = http.get(url, timeout=patience)
+        if reply.is_success:
+            return reply
+    return http.get(last, timeout=patience)
+
+
+def is_healthy(probe: Probe) -> bool:
+    """Whether a health page answers now, and no error of the server's (blocking)."""
+    with httpx.Client(trust_env=False) as http:
+        try:
+            return _health(http, probe, _ALIVE_PATIENCE).status_code < 500
+        except httpx.TransportError:
+            return False
+
+
 def _complete(http: httpx.Client, probe: Probe, patience: float) -> httpx.Response:
     """Ask for one token: only that proves the whole path."""
+    assert probe.protocol is not None
     body = {"model": probe.model, **_CAPS[probe.protocol], **_PROBES[probe.protocol]}
     headers = {} if probe.api_key is None else {"Authorization": f"Bearer {probe.api_key}"}
     return http.post(probe.url, json=body, headers=headers, timeout=patience)

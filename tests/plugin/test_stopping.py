@@ -150,3 +150,36 @@ def test_ctrl_c_keeps_what_was_measured(nel: Nel) -> None:
     assert bundle["n_unscored"] == 0
     assert bundle["complete"] is False
     assert len(ended.results()) == bundle["n_attempted"]
+
+
+LOST = '''
+import os
+import signal
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_logstart(nodeid):
+    """Ctrl-C that comes while an object is thrown away: Python loses what is raised there."""
+
+    class Dying:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(1000))  # the handler runs here
+
+    if "[3-r0]" in nodeid:
+        Dying()
+    return (yield)
+'''
+
+
+def test_ctrl_c_is_heard_where_python_loses_it(nel: Nel, endpoint: RunningEndpoint) -> None:
+    nel.bench(sums(9))
+    nel.write("conftest.py", LOST)
+
+    ended = nel.run("bench_sums.py", "--nel-shuffle-seed", "none", "-p", "no:unraisableexception")
+
+    assert ended.code == 2, ended.text
+    assert "interrupted: the same line with --nel-resume goes on" in ended.out
+    assert endpoint.stats()["requests"] <= 9

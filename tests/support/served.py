@@ -3,12 +3,13 @@
 It prints ``started PID``; ``GET /pid`` and ``GET /variable/NAME`` tell about it, ``GET /die`` ends
 it with status 9. ``FAULT`` chooses what goes wrong: ``early`` dies, ``never`` is never healthy,
 ``slow`` at the third look, ``refuse`` completes nothing, ``once`` comes up only the first time
-(``served.once`` in its folder remembers), ``family`` has a child and a grandchild in a session of
-its own, ``noisy`` writes more than a pipe holds.
+(``served.once`` in its folder remembers), ``hangs`` is healthy once, ``family`` has a child and a
+grandchild in a session of its own, ``noisy`` writes more than a pipe holds.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -36,6 +37,9 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path != "/health":
             self.answer(404, "no such page")
         else:
+            if FAULT == "hangs" and self.looks.count("/health") > 1:
+                self.answer(500, "stuck")
+                return
             late = FAULT == "never" or (FAULT == "slow" and len(self.looks) < 3)
             self.answer(503 if late else 200, "loading" if late else "ok")
 
@@ -79,6 +83,8 @@ def start_family() -> None:
 def main() -> None:
     """Serve until a signal or a fault ends it."""
     print("started", os.getpid(), flush=True)
+    if os.getpid() == 1:  # in a container, where nothing ends it by default
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     marker = Path("served.once")
     if FAULT == "early" or (FAULT == "once" and marker.exists()):
         print("out of memory", os.environ.get("SERVED_SECRET", ""), flush=True)
@@ -89,7 +95,8 @@ def main() -> None:
         print("x" * 300_000, flush=True)
     if FAULT == "family":
         start_family()
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    host = os.environ.get("SERVED_HOST", "127.0.0.1")  # all of a container, published on loopback
+    ThreadingHTTPServer((host, int(sys.argv[1])), Handler).serve_forever()
 
 
 if __name__ == "__main__":

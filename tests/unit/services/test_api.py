@@ -137,5 +137,5 @@ def test_a_protocol_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_option_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="reasoning_pattern"):
-        endpoint(tmp_path, reasoning_pattern=".*")
+    with pytest.raises(ValidationError, match="extra_args"):
+        endpoint(tmp_path, extra_args=["--x"])

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from pytest_nel.core.errors import ConfigError, InfraError
 from pytest_nel.core.types import Endpoint
-from pytest_nel.services.command import _fill
+from pytest_nel.services._placeholders import fill
 from tests.support.processes import gone
 from tests.unit.services.commands import LINUX, SERVED, Make, ask, log, started
 
@@ -208,7 +208,7 @@ def test_no_message_shows_a_secret(make: Make, monkeypatch: pytest.MonkeyPatch, 
         ({"startup_timeout": 0}, "startup_timeout"),
         ({"max_restarts": -1}, "max_restarts"),
         ({"api_key": PLANTED}, "expected a reference"),
-        ({"gpus": 1}, "gpus"),
+        ({"gpus": -1}, "gpus"),
         ({"protocol": "grpc"}, "protocol"),
     ],
 )
@@ -233,11 +233,11 @@ def test_options_that_make_no_sense_are_refused_and_not_quoted(
     ],
 )
 def test_only_a_single_word_in_braces_is_a_placeholder(text: str, filled: str | None) -> None:
-    assert _fill(text, {"port": "80", "host": "h"}) == (text if filled is None else filled)
+    assert fill(text, {"port": "80", "host": "h"}) == (text if filled is None else filled)
 
 
 @given(st.text(st.sampled_from("ab{}$ :\"'"), max_size=30).filter(lambda t: "{{" not in t))
 def test_text_without_known_placeholders_is_left_alone(text: str) -> None:
     known = {word: f"{{{word}}}" for word in re.findall(r"\w+", text)}
 
-    assert _fill(text, known) == text
+    assert fill(text, known) == text

@@ -57,6 +57,33 @@ def test_no_restart_is_no_restart(make: Make, tmp_path: Path) -> None:
 
 
 @LINUX
+def test_a_server_that_does_not_answer_any_more_is_started_again(
+    make: Make, tmp_path: Path
+) -> None:
+    service = make("hangs", health_interval=0.1, max_restarts=1)
+    endpoint = service.start()
+    first = ask(endpoint, "pid")
+
+    assert until(lambda: service.trouble is not None)
+    assert "no answer from" in log(tmp_path)
+    assert "restart 1 of 1" in log(tmp_path)
+    assert len(started(tmp_path)) == 2
+    assert started(tmp_path)[0] == first
+    assert gone(started(tmp_path))
+
+
+@LINUX
+def test_a_server_that_answers_is_left_alone(make: Make, tmp_path: Path) -> None:
+    service = make(health_interval=0.05)
+    service.start()
+
+    threading.Event().wait(0.6)
+
+    assert len(started(tmp_path)) == 1
+    assert "[pytest-nel]" not in log(tmp_path)
+
+
+@LINUX
 @pytest.mark.parametrize(
     "shell",
     ["exec ", "true; ", pytest.param("trap '' TERM; ", marks=pytest.mark.slow)],

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from pytest_nel.core.errors import ConfigError, InfraError
 from pytest_nel.core.types import Endpoint
 from pytest_nel.services.llama_cpp import LlamaCppService
+from tests.support.processes import command_lines
 
 HERE = Path(__file__).parent
 DEMO = "SmolLM2-135M-Instruct.Q4_1"
@@ -179,7 +180,7 @@ def test_a_server_that_does_not_come_up_is_explained_and_removed(
     assert said in str(caught.value)
     assert last_words in str(caught.value)
     assert "server-tiny.log" in str(caught.value)
-    assert not service._process.running
+    assert not [line for line in command_lines().values() if str(tmp_path) in line]
 
 
 @pytest.mark.usefixtures("wheel")
@@ -228,6 +229,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from pytest_nel.services.llama_cpp import LlamaCppService
+from tests.support.processes import command_lines
 service = LlamaCppService("tiny", LlamaCppService.Config(), log_dir=Path(sys.argv[1]))
 print(service.start().url, flush=True)
 time.sleep(60)
