@@ -10,14 +10,17 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_nel.config._document import Document, read_document
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
-from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
-from pytest_nel.config.schema import (
-    BenchmarkConfig,
+from pytest_nel.config.metrics import (
+    METRICS,
+    AnyMetric,
     MetricConfig,
-    OutputConfig,
-    RunConfig,
     ScoringConfig,
+    metric_model,
+    scoring_problems,
+    type_problems,
 )
+from pytest_nel.config.problems import expected, got, kind, refuse, suggestion, text_of
+from pytest_nel.config.schema import BenchmarkConfig, OutputConfig, RunConfig
 from pytest_nel.core.errors import ConfigError
 
 _RESERVED = {"", "default", "none"}
@@ -38,13 +41,8 @@ _LATER: Mapping[type[BaseModel], frozenset[str]] = {
         }
     ),
     OutputConfig: frozenset({"export", "export_config", "report", "trajectories"}),
-    ScoringConfig: frozenset({"include_defaults", "primary"}),
-    MetricConfig: frozenset(),
+    ScoringConfig: frozenset({"include_defaults"}),
 }
-_LATER_METRICS = (
-    *("custom", "ensemble_judge", "judge", "pairwise_judge"),
-    *("reward_model", "sandbox"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +135,10 @@ def _validated(
 def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
     for path, model, section in _sections(raw):
         for key in section:
-            if key in _LATER[model]:
+            if key in _LATER.get(model, ()):
                 yield Problem((*path, key), "not supported yet; leave it out")
-        if model is MetricConfig:
-            yield from _metric_type(path, section.get("type"))
+        if model in METRICS.values():
+            yield from type_problems(path, section)
     services = raw.get("services")
     for name, service in services.items() if isinstance(services, dict) else ():
         if isinstance(service, dict) and service.get("protocol") == "responses":
@@ -148,15 +146,6 @@ def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
                 "protocol 'responses' is not supported yet: use chat_completions or completions"
             )
             yield Problem(("services", name, "protocol"), message)
-
-
-def _metric_type(path: Path, kind: object) -> Iterator[Problem]:
-    if kind in _LATER_METRICS:
-        message = f"metric type {kind!r} is not supported yet; 'scorer' is the only one"
-        yield Problem((*path, "type"), message)
-    elif isinstance(kind, str) and kind != "scorer":
-        known = ("scorer", *_LATER_METRICS)
-        yield Problem((*path, "type"), f"unknown metric type {kind!r}{suggestion(kind, known)}")
 
 
 def _sections(
@@ -182,23 +171,28 @@ def _scoring(
     metrics = section.get("metrics")
     for index, entry in enumerate(metrics if isinstance(metrics, list) else ()):
         if isinstance(entry, dict):
-            yield (*path, "metrics", index), MetricConfig, entry
+            yield (*path, "metrics", index), metric_model(entry), entry
 
 
 def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
     path: Path = tuple(error["loc"])
+    kind_of_metric = None
+    if path[3:4] == ("metrics",) and len(path) > 5:  # pydantic names the type after the index
+        kind_of_metric = METRICS.get(str(path[5]))
+        path = (*path[:5], *path[6:])
     if error["type"] == "missing":
         return Problem(path, "required, but missing")
     if error["type"] == "extra_forbidden":
-        return Problem(path, _unknown_key(path))
+        return Problem(path, _unknown_key(path, kind_of_metric))
+    if error["type"] == "value_error" and kind_of_metric is not None:
+        return Problem(path, str(error["ctx"]["error"]))
     return Problem(path, f"expected {expected(error)}, got {got(path, raw)}")
 
 
-def _unknown_key(path: Path) -> str:
-    in_benchmark: dict[int, type[BaseModel]] = {3: BenchmarkConfig, 4: ScoringConfig}
+def _unknown_key(path: Path, metric: type[BaseModel] | None) -> str:
     model: type[BaseModel] = RunConfig if len(path) == 1 else OutputConfig
     if path[0] == "benchmarks":
-        model = in_benchmark.get(len(path), MetricConfig)
+        model = metric or (BenchmarkConfig if len(path) == 3 else ScoringConfig)
     return "unknown key" + suggestion(str(path[-1]), model.model_fields)
 
 
@@ -225,9 +219,11 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
             message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
             yield Problem(("benchmarks", index, "solver", "service"), message)
         yield from _same_names(index, benchmark.scoring.metrics)
+        where: Path = ("benchmarks", index, "scoring")
+        yield from scoring_problems(where, benchmark.scoring, service, config.services)
 
 
-def _same_names(index: int, metrics: Iterable[MetricConfig]) -> Iterator[Problem]:
+def _same_names(index: int, metrics: Iterable[AnyMetric]) -> Iterator[Problem]:
     seen: Counter[str] = Counter()
     for at, metric in enumerate(metrics):
         seen[metric.name] += 1
@@ -243,7 +239,7 @@ def _same_names(index: int, metrics: Iterable[MetricConfig]) -> Iterator[Problem
 def _unknown_scorers(config: RunConfig, known: Collection[str]) -> Iterator[Problem]:
     for index, benchmark in enumerate(config.benchmarks):
         for at, metric in enumerate(benchmark.scoring.metrics):
-            if metric.uses not in known:
+            if isinstance(metric, MetricConfig) and metric.uses not in known:
                 key = "name" if metric.scorer is None else "scorer"
                 message = f"no scorer is called {metric.uses!r}{suggestion(metric.uses, known)}"
                 path: Path = ("benchmarks", index, "scoring", "metrics", at, key)

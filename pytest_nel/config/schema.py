@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from pytest_nel.config.metrics import ScoringConfig
+
 MAX_CONCURRENT = 10_000
 """Requests in flight at most: beyond this one process runs out of sockets, not of patience."""
 
@@ -78,44 +80,6 @@ class Prices(Model):
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
 
 
-def _a_label(value: str) -> str:
-    if not value.strip() or value != value.strip() or not value.isprintable():
-        msg = "expected text without space around it or line breaks"
-        raise ValueError(msg)
-    return value
-
-
-class MetricConfig(Model):
-    """One entry of ``scoring.metrics``: a scorer that judges beside the benchmark's own.
-
-    Attributes:
-        name: What its rewards are called in results.
-        type: ``scorer``, the only one so far.
-        scorer: The scorer's name; null means that ``name`` is it.
-        config: The scorer's settings, its ``sample.config``; null means those of the benchmark.
-    """
-
-    name: Annotated[str, AfterValidator(_a_label)]
-    type: Literal["scorer"]
-    scorer: str | None = None
-    config: dict[str, Any] | None = None
-
-    @property
-    def uses(self) -> str:
-        """The name of the scorer."""
-        return self.name if self.scorer is None else self.scorer
-
-
-class ScoringConfig(Model):
-    """How answers are judged beside the benchmark's own scorer.
-
-    Attributes:
-        metrics: Further scorers; their names are unique.
-    """
-
-    metrics: list[MetricConfig] = Field(default_factory=list)
-
-
 class BenchmarkConfig(Model):
     """One entry of ``benchmarks``.
 
@@ -136,7 +100,7 @@ class BenchmarkConfig(Model):
         min_score: The score (mean_reward) must reach this, or the run fails.
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
-        scoring: Further scorers.
+        scoring: Further scorers and judges.
     """
 
     name: str

@@ -34,6 +34,7 @@ class Parts:
 
     Attributes:
         troubles: What had happened to deployments, once they are ended.
+        plain: Services whose endpoint takes no JSON schema, found out while asking.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class Parts:
         self._wanted: dict[str, int] = {}
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
+        self._judges: dict[tuple[str, float], ModelClient] = {}
         self.troubles: list[str] = []
+        self.plain: set[str] = set()
 
     def plan_limit(self, service: str, concurrent: int) -> None:
         """Note that a benchmark wants ``concurrent`` requests in flight at a service."""
@@ -95,6 +98,27 @@ class Parts:
                 limiter=AdaptiveLimiter(share_of(limit, *self._share)),
             )
         return self._clients[name]
+
+    def judge_client(self, name: str, timeout: float) -> ModelClient:
+        """A client that gives each request ``timeout`` seconds, under the same limit.
+
+        Its counters are its own: what judges cost is not what the model costs.
+
+        Raises:
+            ConfigError: The service speaks no chat completions.
+        """
+        shared = self.client(name)
+        if shared.endpoint.protocol != "chat_completions":
+            msg = (
+                f"service {name!r} is to judge and speaks {shared.endpoint.protocol}: a judge "
+                "needs protocol chat_completions"
+            )
+            raise ConfigError(msg)
+        if (name, timeout) not in self._judges:
+            self._judges[name, timeout] = ModelClient(
+                replace(shared.endpoint, timeout=timeout), limiter=shared.limiter
+            )
+        return self._judges[name, timeout]
 
     def allowed(self, name: str) -> int:
         """Requests that this process may have in flight at a service whose client is made."""
@@ -149,7 +173,7 @@ class Parts:
         for part in reversed(self._opened):
             await closed(part)
         self._opened = []
-        for client in self._clients.values():
+        for client in (*self._judges.values(), *self._clients.values()):
             await closed(client)
 
     def stop_services(self) -> None:

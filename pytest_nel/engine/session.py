@@ -15,6 +15,7 @@ from pytest_nel.engine.attempt import AttemptRunner, Pending
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard, StopReason
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.judge import Judges
 from pytest_nel.engine.lookahead import LookAhead
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.past import Past
@@ -59,6 +60,7 @@ class How:
         past: What earlier processes have written.
         cache: Answers of other runs.
         shares: Whether repeats may share an answer of the cache.
+        judges: Models that judge.
     """
 
     at_once: int | None = None
@@ -66,6 +68,7 @@ class How:
     past: Past | None = None
     cache: CachedAnswers | None = None
     shares: bool = False
+    judges: Judges = field(default_factory=Judges)
 
 
 class Engine:
@@ -114,6 +117,7 @@ class Engine:
         self._runners[plan.id] = AttemptRunner(
             plan, solver, journal, self.guard, how.identity, how.past, how.cache, how.shares
         )
+        self._runners[plan.id].judges = how.judges
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
 

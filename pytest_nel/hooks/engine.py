@@ -1,6 +1,7 @@
 """Starts the engine with the first item of a session and ends it with the session."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,13 @@ from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.judge import Judges
+from pytest_nel.engine.judge_panel import (
+    judge_identities,
+    judge_prices,
+    judges_with,
+    plan_judges,
+)
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
@@ -72,18 +80,22 @@ def _begin(run: Run, item: pytest.Item) -> None:
     )
     take(run)
     engine.writing = _writing(run)
+    for bench in benches:
+        plan_judges(bench.plan, parts)
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
-    identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
-    who = list(zip(benches, solvers, identities, strict=True))
-    plans = [_plan_json(one, known) | _prices(run, one, by) for one, by, known in who]
+    judges = [judges_with(bench.plan, parts, run.services) for bench in benches]
+    identities = [_identity(run, *three) for three in zip(benches, solvers, judges, strict=True)]
+    who = list(zip(benches, solvers, judges, identities, strict=True))
+    plans = [_plan_json(one, with_, known) | _prices(run, one, by) for one, by, with_, known in who]
     check_comparable(run, plans)
     for bench, plan, identity in zip(benches, plans, identities, strict=True):
         settle(run, bench, plan, identity)
     write_snapshot(run)  # only now: one that is refused changes nothing
     room = rooms(run, benches)
-    for bench, solver, identity in who:
-        engine.add(bench.plan, solver, _how(run, bench, identity, room[bench.plan.id]))
+    for bench, solver, with_, identity in who:
+        how = replace(_how(run, bench, identity, room[bench.plan.id]), judges=with_)
+        engine.add(bench.plan, solver, how)
     limit, window = limits(run, benches, max(room.values()))
     if (told := told_to_stop(run)) is not None:  # while all this was made ready
         engine.stop(told)
@@ -127,11 +139,11 @@ def _writing(run: Run) -> Writing:
     )
 
 
-def _identity(run: Run, bench: BenchmarkRun, solver: Solver) -> Identity:
+def _identity(run: Run, bench: BenchmarkRun, solver: Solver, judges: Judges) -> Identity:
     configured = solver is run.solvers
     options = bench.plan.config.solver.model_dump() if configured else None
     looks = run.mode is not Mode.RESCORE and reads_row(None if configured else solver, options)
-    judging = bench.plan.judging()
+    judging = {**bench.plan.judging(), **({"judges": judges.facts} if judges else {})}
     return Identity(_who(run, bench, solver), judging, reads_row=looks)
 
 
@@ -172,16 +184,20 @@ def _prices(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
     """Prices for the plan, outside of all that makes runs comparable; of no other endpoint."""
     asked = _asked(run, bench, solver)
     prices = None if asked is None else asked.options.get("prices")
+    of_judges = judge_prices(bench.plan, run.services)
     if prices is None:
-        return {}
+        return of_judges
     found: Prices = validated(Prices, prices, f"services.{bench.service}.prices")
-    return {"prices": found.model_dump()}
+    return {"prices": found.model_dump(), **of_judges}
 
 
-def _plan_json(bench: BenchmarkRun, identity: Identity) -> JsonObject:
+def _plan_json(bench: BenchmarkRun, judges: Judges, identity: Identity) -> JsonObject:
     facts = bench.plan.as_json()
     who = fingerprint_of(identity.answering)
     facts["fingerprint"] = {**facts["fingerprint"], **who, "judging": identity.judging}
+    if judges:
+        also = {**facts["fingerprint"].get("scorers", {}), **judge_identities(judges)}
+        facts["fingerprint"] |= {"scorers": also, "primary": bench.plan.primary}
     facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
     facts["reads_row"] = identity.reads_row

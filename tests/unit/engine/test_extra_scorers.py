@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
-from pytest_nel.config.schema import BenchmarkConfig, MetricConfig, PluginSpec
+from pytest_nel.config.metrics import MetricConfig
+from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, GracefulError
 from pytest_nel.core.types import AttemptKey, ScorerInput, SolveResult, VerifyResult
 from pytest_nel.engine.plan import make_plan
