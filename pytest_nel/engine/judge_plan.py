@@ -89,7 +89,7 @@ def judges_of(
         ConfigError: The benchmark needs a judge and has none, or it is not clear which; a judge
             needs what the benchmark does not have.
     """
-    wanted, primary = environment.judge, scoring.primary
+    wanted, primary = environment.judge_preset, scoring.primary
     judges = scoring.judges
     if wanted is not None and primary is None:
         primary = _only(environment, judges)
@@ -106,7 +106,7 @@ def _only(environment: EvalEnvironment, judges: Sequence[JudgingMetric]) -> str:
     if not judges:
         msg = (
             f"benchmark {environment.name}: its answers are graded by a model (preset "
-            f"{environment.judge}), and the suite names none. Add to its entry:\n"
+            f"{environment.judge_preset}), and the suite names none. Add to its entry:\n"
             "    scoring:\n"
             "      metrics:\n"
             "        - {name: grade, type: judge, service: NAME}\n"

@@ -49,7 +49,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         self._file = Path(benchmark.file).name
         self._method = f"byob_{benchmark.name}"
         self.min_score = benchmark.min_score
-        self.judge = benchmark.judge
+        self.judge_preset = benchmark.judge
         self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
         folder = Path(benchmark.file).parent if base is None else base
         self._problems = Problems(benchmark, folder, limit)

@@ -39,12 +39,10 @@ def _verdict(asked: str, blocks: dict[str, str], judged: str) -> dict[str, Any]:
         return {"explanation": "looked", "criteria_met": blocks["criterion"] in judged}
     if '"winner"' in asked:
         mine = "A" if "grade" in blocks["response A"] else "B"
+        wish = _GRADE.search(blocks[f"response {mine}"])
         other = "B" if mine == "A" else "A"
-        winner = {"win": mine, "loss": other, "first": "A"}.get(
-            _GRADE.search(blocks[f"response {mine}"])[1],
-            "tie",  # type: ignore[index]
-        )
-        return {"reasoning": "compared", "winner": winner}
+        wishes = {"win": mine, "loss": other, "first": "A"}
+        return {"reasoning": "compared", "winner": wishes.get(wish[1] if wish else "", "tie")}
     if '"grade"' in asked:
         return {"reasoning": "graded", "grade": grade or "NOT_ATTEMPTED"}
     return {"reasoning": "scored", "score": float(grade or 1)}
