@@ -365,11 +365,14 @@ def _self_judge(
 def _same_model(one: Any, other: Any) -> bool:  # Any: plugin specs, or what is missing
     if one is None or other is None:
         return False
-    sides = [
-        (str(spec.options.get("url") or "").rstrip("/"), spec.options.get("model"))
-        for spec in (one, other)
-    ]
+    sides = [(_place(spec.options), spec.options.get("model")) for spec in (one, other)]
     return sides[0] == sides[1] and bool(sides[0][0])
+
+
+def _place(options: Mapping[str, Any]) -> str:
+    """Where a service is, whether its URL is whole or a base."""
+    url = str(options.get("url") or "").rstrip("/")
+    return url.removesuffix("/completions").removesuffix("/chat")
 
 
 def _parts(key: str) -> Path:

@@ -1,6 +1,7 @@
 """The judges of a benchmark at work: after the answer is in the journal, on the engine's loop."""
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,6 @@ from typing import Any
 
 from pytest_nel.config.metrics import PairwiseMetric
 from pytest_nel.core.errors import FailureKind, InfraError, NoVerdict
-from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import JsonObject, Message, Outcome
 from pytest_nel.engine.judge_call import Panelist, together
@@ -18,12 +18,17 @@ from pytest_nel.engine.judge_plan import JudgeSpec
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.environments.scorers import PREFIX
-from pytest_nel.records.record import RESPONSE_LIMIT, Scored, Solved
+from pytest_nel.records.record import RESPONSE_LIMIT, Scored, Solved, dumps
 from pytest_nel.scoring.judging.prompts import Case, conversation_text
 from pytest_nel.scoring.judging.request import NEEDS_JUDGE, request_of, wants_judge
 
 OWN = "own_scorer"
 """Key of the details under which the benchmark's own scorer stands where a metric is primary."""
+
+_NOBODY = (
+    "the scorer asks for a judge, and none was asked: write judge='generic' into the @benchmark, "
+    "and name a judge in the suite"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +113,8 @@ def with_primary(plan: BenchmarkPlan, scored: Scored) -> Scored:
     """
     name = plan.primary
     if name is None or name not in scored.scorer_rewards:
-        if name is None and scored.reward is not None and wants_judge(scored.details):
-            text = (
-                "the scorer asks for a judge, and the benchmark does not say that it needs one: "
-                "write judge='generic' into its @benchmark, and name a judge in the suite"
-            )
-            return _unscored(scored, FailureKind.JUDGE, text)
+        if scored.reward is not None and wants_judge(scored.details):
+            return _unscored(scored, FailureKind.JUDGE, _NOBODY)
         return scored
     said: Mapping[str, Any] = scored.details.get(f"{PREFIX}{name}") or {}
     reward = scored.scorer_rewards[name]
@@ -161,16 +162,19 @@ def _why(error: InfraError) -> JsonObject:
 
 def _key(facts: Mapping[str, Any], solved: Solved, scored: Scored) -> str:
     """What determines a judge's verdict on an answer; 32 hex digits."""
-    mark = blake2b(digest(facts).encode(), digest_size=16)
-    for part in (solved.prompt, solved.messages, solved.expected, solved.metadata, solved.response):
-        mark.update(digest(part).encode())
-    mark.update(digest(scored.details.get(NEEDS_JUDGE)).encode())
-    return mark.hexdigest()
+    asks = scored.details.get(NEEDS_JUDGE)
+    answer = [solved.prompt, solved.messages, solved.expected, solved.metadata, solved.response]
+    return _digest([facts, *answer, asks])
 
 
 def _baseline_key(facts: Mapping[str, Any], solved: Solved) -> str:
-    asked = [facts.get("baseline"), solved.prompt, solved.messages, solved.system]
-    return digest(asked)[7:39]
+    return _digest([facts.get("baseline"), solved.prompt, solved.messages, solved.system])
+
+
+def _digest(parts: Sequence[object]) -> str:
+    """The same before and after the parts were written to the journal."""
+    text = json.dumps(json.loads(dumps(parts)), sort_keys=True)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _baseline(

@@ -49,13 +49,15 @@ def judge_prices(plan: BenchmarkPlan, services: Mapping[str, PluginSpec]) -> Jso
     return {"judge_prices": found} if found else {}
 
 
-def judge_identities(judges: Judges) -> dict[str, str]:
-    """For fingerprints: what each judge is, by name."""
-    found = {}
+def judge_identities(plan: BenchmarkPlan, judges: Judges) -> JsonObject:
+    """What joins the fingerprint: each judge beside the further scorers, and who is primary."""
+    if not judges:
+        return {} if plan.primary is None else {"primary": plan.primary}
+    found = dict(plan.facts.get("scorers", {}))
     for spec in judges.specs:
         asked = judges.facts[spec.name]["judges"]
         found[spec.name] = spec.identity([str(facts.get("model")) for facts in asked])
-    return found
+    return {"scorers": found, "primary": plan.primary}
 
 
 def _panel(spec: JudgeSpec, parts: Parts) -> dict[str, Panelist]:

@@ -195,9 +195,7 @@ def _plan_json(bench: BenchmarkRun, judges: Judges, identity: Identity) -> JsonO
     facts = bench.plan.as_json()
     who = fingerprint_of(identity.answering)
     facts["fingerprint"] = {**facts["fingerprint"], **who, "judging": identity.judging}
-    if judges:
-        also = {**facts["fingerprint"].get("scorers", {}), **judge_identities(judges)}
-        facts["fingerprint"] |= {"scorers": also, "primary": bench.plan.primary}
+    facts["fingerprint"] |= judge_identities(bench.plan, judges)
     facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
     facts["reads_row"] = identity.reads_row

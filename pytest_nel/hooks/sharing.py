@@ -39,8 +39,9 @@ def at_once(run: Run, bench: BenchmarkRun) -> int:
         return share
     run.parts.client(bench.service)
     ceiling = run.parts.allowed(bench.service)
-    room = share if share < ceiling else 2 * ceiling
-    return 2 * room if bench.plan.judges else room  # while some are judged others are solved
+    if share < ceiling:
+        return share
+    return (4 if bench.plan.judges else 2) * ceiling  # while some are judged others are solved
 
 
 def rooms(run: Run, benches: Sequence[BenchmarkRun]) -> dict[str, int]:

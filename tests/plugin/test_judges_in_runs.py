@@ -1,6 +1,9 @@
 """Models that judge, in whole runs: what is asked, recorded, counted, resumed."""
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -139,6 +142,35 @@ def test_a_resumed_run_asks_judges_for_what_is_missing_and_no_model(
     assert grader.stats()["requests"] == 2 + 4, other.text
     assert "Be kind." in grader.bodies()[-1]
     assert endpoint.stats()["requests"] == 0
+
+
+def test_a_process_that_is_killed_while_a_judge_thinks_loses_only_the_verdicts(
+    nel: Nel, endpoint: RunningEndpoint, grader: RunningEndpoint
+) -> None:
+    bench(nel, "grade=5", "grade=3", "grade=1", judge='judge="generic",')
+    with running_endpoint(rate_hang=1.0) as slow:
+        suite(nel, slow)
+        with subprocess.Popen(
+            nel.command(*RUN, model=False),
+            cwd=nel.folder,
+            env=nel.environ(),
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            slow.wait_in_flight(3)
+            os.killpg(process.pid, signal.SIGKILL)
+    assert endpoint.stats()["requests"] == 3
+    suite(nel, grader)
+
+    resumed = run(nel, "--nel-resume")
+    first = [row["reward"] for row in results(nel)]
+    suite(nel, grader, GRADE % ", max_score: 9")
+    rescored = run(nel, "--nel-rescore")
+
+    assert resumed.code == rescored.code == 0, resumed.text + rescored.text
+    assert first == [1.0, 0.5, 0.0]
+    assert [row["reward"] for row in results(nel)] == [0.5, 0.25, 0.0]
+    assert endpoint.stats()["requests"] == 3
 
 
 def test_a_missing_or_selfish_judge_is_refused_before_anything_is_asked(
