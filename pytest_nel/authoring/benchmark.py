@@ -133,9 +133,7 @@ def benchmark(  # noqa: PLR0913, PLR0917  # the public signature: one argument e
     judge: Preset | None = None,
     **more: Any,
 ) -> Callable[[Scorer], Benchmark]:
-    """Make a :class:`Benchmark` of the scorer below; the arguments are its attributes.
-
-    Further keyword arguments become entries of ``extra``.
+    """Make a :class:`Benchmark` of the scorer below: its attributes, the rest goes to ``extra``.
 
     Raises:
         ConfigError: An argument cannot be right; the message names file and line.

@@ -1,11 +1,12 @@
 """A mock judge: answers by what it is asked for, and by orders that stand in the judged answer.
 
-An answer may say ``grade=…`` for the verdict, and ``!503``, ``!garbage`` or ``!shy`` (garbage
-once) for a judge that fails on it.
+An answer may say ``grade=…`` for the verdict, and ``!503``, ``!garbage``, ``!shy`` (garbage once)
+or ``!flaky`` (garbage one time in ten) for a judge that fails on it.
 """
 
 import json
 import re
+import zlib
 from typing import Any
 
 _BLOCK = re.compile(
@@ -23,13 +24,18 @@ def answer(request: dict[str, Any], nth: int) -> str | tuple[int, str]:
     judged = blocks.get("response", blocks.get("response A", ""))
     if not blocks:  # asked as a model: a baseline, or a reward model
         return "0.25" if request["messages"][-1]["role"] == "assistant" else "the baseline"
+    return _failure(request, asked, judged) or json.dumps(_verdict(asked, blocks, judged))
+
+
+def _failure(request: dict[str, Any], asked: str, judged: str) -> str | tuple[int, str] | None:
     if "!schema" in judged and "response_format" in request:
         return (400, "response_format is not supported")
     if "!503" in judged:
         return (503, "overloaded")
     if "!garbage" in judged or ("!shy" in judged and "of no use" not in asked):
         return "I would say it is rather good."
-    return json.dumps(_verdict(asked, blocks, judged))
+    cut = "!flaky" in judged and zlib.crc32(asked.encode()) % 10 == 0
+    return '{"reasoning": "I would' if cut else None
 
 
 def _verdict(asked: str, blocks: dict[str, str], judged: str) -> dict[str, Any]:

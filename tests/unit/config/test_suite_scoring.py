@@ -35,7 +35,7 @@ def complaint(*lines: str) -> str:
 
 def test_a_metric_is_a_scorer_by_its_name() -> None:
     (metric,) = (
-        parse("metrics: [{name: numeric_match, type: scorer}]").config.benchmarks[0].scoring.metrics
+        parse("metrics: [{name: numeric_match, type: scorer}]").config.benchmarks[0].scoring.scorers
     )
 
     assert (metric.name, metric.uses, metric.config) == ("numeric_match", "numeric_match", None)
@@ -44,7 +44,7 @@ def test_a_metric_is_a_scorer_by_its_name() -> None:
 def test_a_metric_may_have_a_name_and_settings_of_its_own() -> None:
     line = "metrics: [{name: strict, type: scorer, scorer: exact_match, config: {case: true}}]"
 
-    (metric,) = parse(line).config.benchmarks[0].scoring.metrics
+    (metric,) = parse(line).config.benchmarks[0].scoring.scorers
 
     assert (metric.name, metric.uses, metric.config) == ("strict", "exact_match", {"case": True})
 

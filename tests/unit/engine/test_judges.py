@@ -18,6 +18,7 @@ from pytest_nel.core.types import AttemptKey, ScorerInput
 from pytest_nel.engine.judge import OWN, Judges
 from pytest_nel.engine.judge_panel import judges_with
 from pytest_nel.engine.judge_plan import judges_of
+from pytest_nel.engine.run import run_evaluation
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.records.record import Scored, StepRecord
@@ -63,7 +64,7 @@ async def judged(tmp_path: Path, grader: RunningEndpoint) -> AsyncIterator[Judge
     ) -> StepRecord:
         spec: dict[str, Any] = {"type": "api", "url": f"{grader.url}/chat/completions"}
         spec |= {"protocol": "chat_completions", "max_retries": 0}
-        services = {name: PluginSpec(**spec, model=name) for name in ("one", "two", "three")}
+        services = {name: PluginSpec(**spec | {"model": name}) for name in ("one", "two", "three")}
         parts = Parts(services, log_dir=tmp_path)
         opened.append(parts)
         scoring = {"metrics": list(metrics), "primary": primary}
@@ -309,3 +310,27 @@ def test_a_benchmark_whose_judge_is_not_clear_says_so() -> None:
     with pytest.raises(ConfigError, match="type: judge, service: NAME"):
         judges_of(environment, ScoringConfig())
     assert not Judges()
+
+
+@pytest.mark.asyncio
+async def test_a_judge_that_returns_garbage_one_time_in_ten_costs_no_score(
+    tmp_path: Path, grader: RunningEndpoint
+) -> None:
+    spec = {"type": "api", "url": f"{grader.url}/chat/completions", "model": "g"}
+    services = {"grader": {**spec, "protocol": "chat_completions"}}
+    data = [{"question": f"q{at}", "target": "x"} for at in range(100)]
+    benchmark = facts(dataset=data, judge="generic")
+    scoring = {"metrics": [metric(service="grader")]}
+
+    bundle = await run_evaluation(
+        benchmark, Says("grade=4 !flaky"), tmp_path / "run", services=services, scoring=scoring
+    )
+
+    took = bundle["benchmark"]["scores"]["runtime"]["judges"]["grader"]
+    assert (bundle["n_scored"], bundle["n_unscored"]) == (100, 0)
+    assert bundle["benchmark"]["scores"]["mean_reward"]["value"] == 0.75
+    assert took["unreadable_replies"] > 0
+    assert took["calls"] == 100 + took["unreadable_replies"]
+    assert bundle["benchmark"]["scores"]["runtime"]["total_tokens"] == 0
+    assert bundle["fingerprint"]["primary"] == "j"
+    assert bundle["fingerprint"]["scorers"]["j"].startswith("judge generic by g sha256:")

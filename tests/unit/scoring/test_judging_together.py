@@ -44,8 +44,8 @@ def test_no_order_of_the_judges_decides(shares: list[float], random: object) -> 
     random.shuffle(other)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
 
     for how in ("mean", "median", "majority_vote"):
-        assert aggregated(shares, how) == pytest.approx(aggregated(other, how))  # type: ignore[arg-type]
-        assert 0 <= aggregated(shares, how) <= 1  # type: ignore[arg-type]
+        assert aggregated(shares, how) == pytest.approx(aggregated(other, how))
+        assert 0 <= aggregated(shares, how) <= 1
 
 
 def test_a_majority_wins_and_several_share() -> None:
