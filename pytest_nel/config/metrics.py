@@ -350,11 +350,14 @@ def _unknown_services(
 def _self_judge(
     place: Path, metric: JudgingMetric, solver: str | None, services: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    if solver is None or metric.allow_self_judge:
-        return
+    answering = [solver, getattr(metric, "baseline_service", None)]
     for key, name in services_asked(metric).items():
-        if name == solver or _same_model(services.get(name), services.get(solver)):
-            what = "itself" if name == solver else f"service {solver!r} is asked for the same model"
+        for other in answering:
+            if other is None or metric.allow_self_judge:
+                continue
+            if name != other and not _same_model(services.get(name), services.get(other)):
+                continue
+            what = "itself" if name == other else f"service {other!r} is asked for the same model"
             said = (
                 f"service {name!r} would judge its own answers ({what}): name another service, or "
                 "say `allow_self_judge: true`"

@@ -1,5 +1,7 @@
 """Asks a judge: constrained to JSON where the endpoint can, again where nothing can be read."""
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,6 +17,9 @@ _UNSUPPORTED = frozenset({400, 415, 422, 501})
 """Statuses with which endpoints refuse a field that they do not know."""
 _FINAL = frozenset({FailureKind.CONTEXT_WINDOW, FailureKind.BUDGET})
 _RAW = 4_000
+_PATIENCE = 20
+"""Requests in a row without a reply after which a judge is left alone for a while."""
+_REST = 60.0
 
 
 @dataclass(slots=True)
@@ -85,10 +90,45 @@ class Said(NamedTuple):
             "score": self.verdict.score,
             "verdict": self.verdict.label,
             "reasoning": self.verdict.reasoning[:_RAW],
-            "raw": self.raw[:_RAW],
+            "raw": _shortened(self.raw),
             "model": self.model,
         }
         return {name: value for name, value in facts.items() if value not in (None, "")}
+
+
+def _shortened(raw: str) -> str:
+    """Without its middle: the verdict stands at the end."""
+    return raw if len(raw) <= _RAW else f"{raw[: _RAW // 4]}\n[…]\n{raw[-3 * _RAW // 4 :]}"
+
+
+@dataclass(slots=True)
+class Reach:
+    """What asking an endpoint has shown.
+
+    Attributes:
+        plain: It takes no JSON schema.
+        lost: Requests in a row that brought no reply.
+        why: What the last of them said.
+        until: When it may be asked again (monotonic clock).
+    """
+
+    plain: bool = False
+    lost: int = 0
+    why: str = ""
+    until: float = 0.0
+
+    @property
+    def rests(self) -> bool:
+        """Whether it is left alone for now."""
+        return self.lost >= _PATIENCE and time.monotonic() < self.until
+
+    def failed(self, error: InfraError) -> None:
+        """Count a request without a reply; a refusal will be the same for all."""
+        refused = error.kind is FailureKind.AUTH
+        self.lost = _PATIENCE if refused else self.lost + (error.kind not in _FINAL)
+        in_a_row = "it refuses" if refused else f"{self.lost} requests in a row brought no reply"
+        self.why = f"{in_a_row}; the last: {error}"
+        self.until = math.inf if refused else time.monotonic() + _REST
 
 
 @dataclass(slots=True)
@@ -98,14 +138,14 @@ class Panelist:
     Attributes:
         service: Its service.
         client: Asks it; shares the limit of all clients of that endpoint.
-        plain: Services whose endpoint takes no JSON schema; all panelists share it.
+        reach: What is known of the endpoint; all panelists of a service share it.
         sampling: Parameters of its replies.
         retries: Further requests after a reply that holds no verdict.
     """
 
     service: str
     client: ModelClient
-    plain: set[str]
+    reach: Reach
     sampling: Mapping[str, Any] = field(default_factory=dict)
     retries: int = 2
 
@@ -140,20 +180,25 @@ class Panelist:
         Raises:
             NoVerdict: There was no reply.
         """
+        if self.reach.rests:
+            msg = f"judge {self.service!r} is not asked: {self.reach.why}"
+            raise NoVerdict(msg)
         try:
             reply = await self._sent(question, spent, again=again)
         except InfraError as error:
             spent.requests += error.requests
+            self.reach.failed(error)
             failure = NoVerdict(f"judge {self.service!r} gave no reply: {error}")
             if error.kind is FailureKind.AUTH:
                 failure.kind = error.kind  # no other attempt will fare better
             raise failure from error
+        self.reach.lost = 0
         spent.add(reply)
         return reply
 
     async def _sent(self, question: Question, spent: Spent, *, again: bool) -> ModelResponse:
         messages = question.messages(again=again)
-        if question.schema and self.service not in self.plain:
+        if question.schema and not self.reach.plain:
             wanted = {
                 "type": "json_schema",
                 "json_schema": {"name": "verdict", "strict": True, "schema": question.schema},
@@ -165,6 +210,6 @@ class Panelist:
                     raise
                 spent.requests += error.requests
             reply = await self.client.chat(messages, **self.sampling)
-            self.plain.add(self.service)  # only now: what it refused was the schema
+            self.reach.plain = True  # only now: what it refused was the schema
             return reply
         return await self.client.chat(messages, **self.sampling)

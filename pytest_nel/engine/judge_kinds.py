@@ -30,6 +30,8 @@ from pytest_nel.scoring.judging.together import (
 from pytest_nel.scoring.reasoning import split_reasoning
 
 _SHOWN = 1_000
+BASELINE = ""
+"""Key of a panel under which the baseline's model stands; no service is called so."""
 
 
 class Matter(NamedTuple):
@@ -215,7 +217,7 @@ class Hearing:
             return matter.baseline
         service = str(metric.baseline_service)
         asked = Question("", "", None, lambda _: None, matter.conversation)
-        reply = await self.panel[service].reply(asked, self._account(service))
+        reply = await self.panel[BASELINE].reply(asked, self._account(service))
         self.baseline, _ = split_reasoning(reply.content, reply.reasoning_content)
         return self.baseline
 

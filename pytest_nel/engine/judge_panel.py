@@ -1,14 +1,15 @@
 """Puts the judges of a benchmark together: their clients, and what determines their verdicts."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from pytest_nel.config.metrics import RewardModelMetric
 from pytest_nel.config.schema import PluginSpec, Prices
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.judge import Judges
-from pytest_nel.engine.judge_call import Panelist
-from pytest_nel.engine.judge_plan import JudgeSpec, facts_by_judge
+from pytest_nel.engine.judge_call import Panelist, Reach
+from pytest_nel.engine.judge_kinds import BASELINE
+from pytest_nel.engine.judge_plan import JudgeSpec
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts, validated
 
@@ -29,12 +30,8 @@ def judges_with(plan: BenchmarkPlan, parts: Parts, services: Mapping[str, Plugin
     if not plan.judges:
         return Judges()
     panels = {spec.name: _panel(spec, parts) for spec in plan.judges}
-    facts = {
-        name: _service_facts(name, parts, services)
-        for spec in plan.judges
-        for name in spec.services()
-    }
-    return Judges(plan.judges, panels, facts_by_judge(plan.judges, facts))
+    facts = {spec.name: _facts(spec, parts, services) for spec in plan.judges}
+    return Judges(plan.judges, panels, facts)
 
 
 def judge_prices(plan: BenchmarkPlan, services: Mapping[str, PluginSpec]) -> JsonObject:
@@ -55,32 +52,40 @@ def judge_identities(plan: BenchmarkPlan, judges: Judges) -> JsonObject:
         return {} if plan.primary is None else {"primary": plan.primary}
     found = dict(plan.facts.get("scorers", {}))
     for spec in judges.specs:
-        asked = judges.facts[spec.name]["judges"]
-        found[spec.name] = spec.identity([str(facts.get("model")) for facts in asked])
+        found[spec.name] = spec.identity(judges.facts[spec.name])
     return {"scorers": found, "primary": plan.primary}
 
 
 def _panel(spec: JudgeSpec, parts: Parts) -> dict[str, Panelist]:
-    metric = spec.metric
-    sampling = (
-        {}
-        if isinstance(metric, RewardModelMetric)
-        else {"temperature": metric.temperature, "max_tokens": metric.max_tokens}
-    )
-    return {
-        name: Panelist(
-            name,
-            parts.judge_client(name, metric.timeout),
-            parts.plain,
-            {} if name == spec.baseline else sampling,
-            metric.max_retries,
-        )
-        for name in spec.services()
-    }
+    panel = {}
+    for name in spec.judges:
+        sampling = spec.sampling(parts.endpoint(name).generation)
+        panel[name] = _panelist(spec, parts, name, sampling)
+    if spec.baseline is not None:  # it may be a judge, too, which is asked otherwise
+        panel[BASELINE] = _panelist(spec, parts, spec.baseline, {})
+    return panel
+
+
+def _panelist(spec: JudgeSpec, parts: Parts, service: str, sampling: Mapping[str, Any]) -> Panelist:
+    client = parts.judge_client(service, spec.metric.timeout)
+    reach = parts.reach.setdefault(service, Reach())
+    return Panelist(service, client, reach, sampling, spec.metric.max_retries)
+
+
+def _facts(spec: JudgeSpec, parts: Parts, services: Mapping[str, PluginSpec]) -> JsonObject:
+    """What determines the verdicts of a judge, the models included."""
+    judges = []
+    for name in spec.judges:
+        sent = spec.sampling(parts.endpoint(name).generation)
+        changed = {f"sampling.{key}": value for key, value in sent.items() if value is not None}
+        judges.append({**_service_facts(name, parts, services), **changed})
+    base = spec.baseline
+    baseline = None if base is None else _service_facts(base, parts, services)
+    return {**spec.going_by(), "judges": judges, "baseline": baseline}
 
 
 def _service_facts(name: str, parts: Parts, services: Mapping[str, PluginSpec]) -> JsonObject:
-    """What determines its answers, and so its verdicts."""
+    """What determines its answers."""
     endpoint = parts.endpoint(name)
     facts = answering(None, None, services[name])
     facts["model"] = endpoint.model  # that of a service that names none is its own name

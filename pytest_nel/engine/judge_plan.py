@@ -26,9 +26,11 @@ _HARMLESS = frozenset(
     {
         *("name", "timeout", "max_retries", "allow_self_judge", "rubric_file", "preset"),
         *("service", "services", "judge_service", "baseline_service"),
+        *("temperature", "max_tokens"),
     }
 )
-"""Settings that determine no verdict; services count by what they answer with."""
+"""Settings that determine no verdict; services and sampling count by what is sent."""
+_SAMPLING = ("temperature", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,24 @@ class JudgeSpec:
         }
         return {**settings, "preset": self.preset, "words": digest(dict(WORDS))}
 
-    def identity(self, models: Sequence[str]) -> str:
-        """``judge simpleqa by m sha256:…``, for fingerprints and messages."""
-        kind = self.metric.type if self.preset == self.metric.type else f"{self.metric.type} "
-        preset = "" if self.preset == self.metric.type else self.preset
-        return f"{kind}{preset} by {', '.join(models)} {digest(self.going_by())}"
+    def sampling(self, generation: Mapping[str, Any]) -> JsonObject:
+        """What is sent beside a service's ``generation``: what the suite sets, else our defaults.
+
+        A default of ours never stands before what the service says.
+        """
+        return {
+            name: getattr(self.metric, name)
+            for name in _SAMPLING
+            if name in self.metric.model_fields_set
+            or (hasattr(self.metric, name) and name not in generation)
+        }
+
+    def identity(self, facts: Mapping[str, Any]) -> str:
+        """``judge simpleqa by m sha256:…``, for fingerprints; of all that determines verdicts."""
+        kind = self.metric.type
+        named = kind if self.preset == kind else f"{kind} {self.preset}"
+        models = ", ".join(str(one.get("model")) for one in facts["judges"])
+        return f"{named} by {models} {digest(facts)}"
 
 
 def judges_of(
@@ -167,22 +182,3 @@ def _with_rubric(metric: Any, benchmark: str, base: Path) -> Any:  # Any: each k
         msg = f"{where}: is empty"
         raise ConfigError(msg)
     return metric.model_copy(update={"rubric": text})
-
-
-def facts_by_judge(
-    specs: Sequence[JudgeSpec], services: Mapping[str, JsonObject]
-) -> dict[str, JsonObject]:
-    """What determines the verdicts of each judge, the models included.
-
-    Args:
-        specs: The judges.
-        services: What determines the answers of each service.
-    """
-    return {
-        spec.name: {
-            **spec.going_by(),
-            "judges": [services[name] for name in spec.judges],
-            "baseline": None if spec.baseline is None else services[spec.baseline],
-        }
-        for spec in specs
-    }

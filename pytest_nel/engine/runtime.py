@@ -14,6 +14,7 @@ from pytest_nel.core.keys import shard_range
 from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.judge_call import Reach
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
@@ -34,7 +35,7 @@ class Parts:
 
     Attributes:
         troubles: What had happened to deployments, once they are ended.
-        plain: Services whose endpoint takes no JSON schema, found out while asking.
+        reach: What asking the services that judge has shown, by name.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Parts:
         self._opened: list[Opens] = []
         self._judges: dict[tuple[str, float], ModelClient] = {}
         self.troubles: list[str] = []
-        self.plain: set[str] = set()
+        self.reach: dict[str, Reach] = {}
 
     def plan_limit(self, service: str, concurrent: int) -> None:
         """Note that a benchmark wants ``concurrent`` requests in flight at a service."""

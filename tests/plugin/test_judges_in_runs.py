@@ -134,13 +134,15 @@ def test_a_resumed_run_asks_judges_for_what_is_missing_and_no_model(
     suite(nel, grader, GRADE % ", max_retries: 1")
     again = run(nel, "--nel-resume")
     asked = grader.stats()["requests"]
-    suite(nel, grader, GRADE % ", max_retries: 1, rubric: Be kind.")
+    nel.write("kind.txt", "Be kind.")
+    suite(nel, grader, GRADE % ", max_retries: 1, rubric_file: kind.txt")
     other = run(nel, "--nel-resume")
 
     assert [row["reward"] for row in results(nel)] == [1.0, 0.75, 0.5]
     assert asked == 2, again.text
     assert grader.stats()["requests"] == 2 + 4, other.text
     assert "Be kind." in grader.bodies()[-1]
+    assert f"rubric_file: {nel.folder}/kind.txt" in (nel.folder / "run/suite.nel.yaml").read_text()
     assert endpoint.stats()["requests"] == 0
 
 

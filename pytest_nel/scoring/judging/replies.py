@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 _MOST_CHARACTERS = 200_000
 _MOST_TRIES = 2_000
+_MOST_SCANNED = 5_000_000  # characters in all tries together: nothing else runs meanwhile
 _NUMBER = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{1,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,3})?")
 _ONE_NUMBER = re.compile(
     rf"\s*(?:(?:reward|score)\s*[:=]\s*)?({_NUMBER.pattern})\s*", re.IGNORECASE
@@ -106,13 +107,15 @@ def last_object(reply: str, key: str, *, judged: str = "") -> Mapping[str, Any] 
     found, cut = _objects(reply[-_MOST_CHARACTERS:])
     if cut:
         return None
-    copied = [value for value, _ in _objects(judged[:_MOST_CHARACTERS])[0]] if found else []
-    fitting = [
-        value
-        for value, text in found
-        if key in value and text not in judged and value not in copied
-    ]
-    return fitting[-1] if fitting else None
+    having = [(value, text) for value, text in found if key in value]
+    if not having:
+        return None
+    copied = [value for value, _ in _objects(judged[:_MOST_CHARACTERS])[0]]
+    try:
+        own = [value for value, text in having if text not in judged and value not in copied]
+    except RecursionError:  # nested too deep to be compared, which no verdict is
+        return None
+    return own[-1] if own else None
 
 
 def reasoning_of(found: Mapping[str, Any]) -> str:
@@ -123,14 +126,17 @@ def reasoning_of(found: Mapping[str, Any]) -> str:
 def _objects(text: str) -> tuple[list[tuple[dict[str, Any], str]], bool]:
     """The outermost objects in their order, each with its text, and whether one is cut off."""
     found: list[tuple[dict[str, Any], str]] = []
-    position = tries = 0
+    position = tries = scanned = 0
     while (start := _opening(text, position)) >= 0 and tries < _MOST_TRIES:
+        if scanned > _MOST_SCANNED:
+            break
         tries += 1
         try:
             value, position = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if text[start] == "{" and _cut(error, text):
                 return found, True
+            scanned += error.pos - start
             position = start + 1
         except (ValueError, RecursionError):
             position = start + 1

@@ -334,3 +334,48 @@ async def test_a_judge_that_returns_garbage_one_time_in_ten_costs_no_score(
     assert bundle["benchmark"]["scores"]["runtime"]["total_tokens"] == 0
     assert bundle["fingerprint"]["primary"] == "j"
     assert bundle["fingerprint"]["scorers"]["j"].startswith("judge generic by g sha256:")
+
+
+@pytest.mark.asyncio
+async def test_a_dead_judge_is_left_alone_after_a_while_and_the_run_goes_on(
+    tmp_path: Path, grader: RunningEndpoint
+) -> None:
+    spec = {"type": "api", "url": f"{grader.url}/chat/completions", "model": "g", "max_retries": 0}
+    services = {"grader": {**spec, "protocol": "chat_completions"}}
+    data = [{"question": f"q{at}", "target": "x"} for at in range(30)]
+
+    bundle = await run_evaluation(
+        facts(dataset=data),
+        Says("!503"),
+        tmp_path / "run",
+        services=services,
+        scoring={"metrics": [metric(service="grader")]},
+        max_concurrent=1,
+    )
+
+    found = bundle["benchmark"]["scores"]["scorer:j"]
+    assert (bundle["n_scored"], found["n_failed"], bundle["n_judge_failures"]) == (30, 30, 30)
+    assert bundle["n_judge_unreadable"] == 0
+    assert grader.stats()["requests"] == 20
+
+
+@pytest.mark.asyncio
+async def test_what_the_service_says_stands_before_our_defaults_and_the_metric_before_both(
+    tmp_path: Path, grader: RunningEndpoint
+) -> None:
+    spec: dict[str, Any] = {"type": "api", "url": f"{grader.url}/chat/completions", "model": "g"}
+    spec |= {"protocol": "chat_completions", "generation": {"temperature": 0.6, "max_tokens": 99}}
+    sent = []
+    settings: list[dict[str, Any]] = [{}, {"temperature": 0.0, "max_tokens": 7}]
+
+    for at, changes in enumerate(settings):
+        await run_evaluation(
+            facts(),
+            Says("grade=4"),
+            tmp_path / str(at),
+            services={"grader": spec},
+            scoring={"metrics": [metric(service="grader", **changes)]},
+        )
+        sent.append(json.loads(grader.bodies()[-1]))
+
+    assert [(one["temperature"], one["max_tokens"]) for one in sent] == [(0.6, 99), (0.0, 7)]
