@@ -83,7 +83,10 @@ async def run_evaluation(
         RunStopped: The endpoint refused or died; the files hold what was done.
     """
     stop = threading.Event()
-    specs = {name: PluginSpec(**spec) for name, spec in (services or {}).items()}
+    specs = {
+        name: validated(PluginSpec, spec, f"run_evaluation: services.{name}")
+        for name, spec in (services or {}).items()
+    }
     run = _Run(Path(output_dir), on_record, stop, resume, specs)
     work = asyncio.ensure_future(asyncio.to_thread(run.measure, benchmark, solver, settings))
     try:

@@ -188,3 +188,34 @@ def test_a_missing_or_selfish_judge_is_refused_before_anything_is_asked(
     assert "- {name: grade, type: judge, service: NAME}" in none.text
     assert "service 'model' would judge its own answers" in itself.text
     assert endpoint.stats()["requests"] == grader.stats()["requests"] == 0
+
+
+OWN_SOLVER = """
+import pytest
+from pytest_nel import SolveResult
+
+class Names:
+    def __init__(self, model, judge):
+        self.said = f"grade=5 {model.endpoint.model} {judge.endpoint.model}"
+
+    async def solve(self, seed, sandbox):
+        return SolveResult(self.said)
+
+@pytest.fixture(scope="session")
+def nel_solver(nel_model, nel_judge):
+    return Names(nel_model, nel_judge)
+"""
+
+
+def test_a_solver_of_ones_own_has_the_model_and_the_judge_apart(
+    nel: Nel, grader: RunningEndpoint
+) -> None:
+    nel.write("conftest.py", OWN_SOLVER)
+    bench(nel, "anything", judge='judge="generic",')
+    suite(nel, grader)
+
+    ended = run(nel)
+
+    assert ended.code == 0, ended.text
+    assert [row["model_response"] for row in results(nel)] == ["grade=5 m grader"]
+    assert [row["reward"] for row in results(nel)] == [1.0]

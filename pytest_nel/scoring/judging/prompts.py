@@ -137,7 +137,6 @@ def scored(case: Case, scale: Scale, words: Words, *, swapped: bool = False) -> 
         f'Reply with {{"reasoning": "<brief>", "score": <number>}}: {scale.low:g} is the worst '
         f"score, {scale.high:g} the best."
     )
-    number: JsonObject = {"type": "number", "minimum": scale.low, "maximum": scale.high}
     return Question(
         _joined(
             words.rubric or _RUBRIC,
@@ -147,7 +146,7 @@ def scored(case: Case, scale: Scale, words: Words, *, swapped: bool = False) -> 
             ask,
         ),
         _system(words),
-        _schema("score", number),
+        _schema("score", {"type": "number"}),  # bounds are refused by some servers; we check them
         lambda reply: read_score(reply, scale, judged=case.response),
     )
 

@@ -24,7 +24,7 @@ from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.records.record import Scored, StepRecord
 from pytest_nel.scoring.judging.request import needs_judge
 from tests.support.endpoint import RunningEndpoint, running_endpoint
-from tests.unit.engine.parts import Says, runner
+from tests.unit.engine.parts import Says, Sums, runner
 
 GRADER = Path(__file__).parents[2] / "support" / "grader.py"
 Judge = Callable[..., Awaitable[StepRecord]]
@@ -58,7 +58,7 @@ async def judged(tmp_path: Path, grader: RunningEndpoint) -> AsyncIterator[Judge
     async def judge(
         says: object,
         *metrics: dict[str, Any],
-        benchmark: Benchmark | None = None,
+        benchmark: Benchmark | Sums | None = None,
         earlier: Scored | None = None,
         primary: str | None = None,
     ) -> StepRecord:
@@ -294,6 +294,16 @@ async def test_what_the_same_judge_has_said_of_the_same_answer_is_taken_and_fail
     assert details["scorer:j"] == first.scored.details["scorer:j"]
     assert details["scorer:k"]["key"] != first.scored.details["scorer:k"]["key"]
     assert grader.stats()["requests"] == 1 + 2  # one attempt judged both, the other one of them
+
+
+@pytest.mark.asyncio
+async def test_an_environment_written_as_a_class_may_need_a_judge(judged: Judge) -> None:
+    environment = Sums(lambda response, expected: needs_judge(reference=expected + response))
+    environment.judge_preset = "generic"
+
+    record = await judged("grade=3", metric(), benchmark=environment)
+
+    assert (record.scored.reward, record.scored.outcome) == (0.5, "wrong")
 
 
 def test_a_benchmark_whose_judge_is_not_clear_says_so() -> None:
