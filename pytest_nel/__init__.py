@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_nel.records.compare import compare_runs
     from pytest_nel.scoring.choice import mcq_extract, multichoice_regex
     from pytest_nel.scoring.equal import math_equal
+    from pytest_nel.scoring.judging.request import needs_judge
     from pytest_nel.scoring.line import answer_line
     from pytest_nel.scoring.numeric import numeric_match
     from pytest_nel.scoring.overlap import f1
@@ -63,6 +64,7 @@ _HOMES = {
     "json_schema": "pytest_nel.scoring.schema",
     "math_equal": "pytest_nel.scoring.equal",
     "mcq_extract": "pytest_nel.scoring.choice",
+    "needs_judge": "pytest_nel.scoring.judging.request",
     "multichoice_regex": "pytest_nel.scoring.choice",
     "numeric_match": "pytest_nel.scoring.numeric",
     "pattern": "pytest_nel.scoring.pattern",
@@ -98,6 +100,7 @@ __all__ = [
     "math_equal",
     "mcq_extract",
     "multichoice_regex",
+    "needs_judge",
     "numeric_match",
     "pattern",
     "register",

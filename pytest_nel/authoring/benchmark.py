@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from pytest_nel.authoring._values import is_label, wrong_requirements
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import ScorerInput, SeedResult
@@ -26,6 +27,7 @@ PrepareRow: TypeAlias = Callable[..., Row]
 SeedFunction: TypeAlias = Callable[[Row, int], SeedResult]
 
 Gold: TypeAlias = Callable[[ScorerInput], str | None]
+Preset: TypeAlias = Literal["generic", "simpleqa", "healthbench"]
 
 _ENDPOINT_TYPES: frozenset[str] = frozenset({"chat", "completions"})
 _ScorerT = TypeVar("_ScorerT", bound=Callable[..., Any])
@@ -59,6 +61,9 @@ class Benchmark:
             ``"Answer: {target}"``, or a function of a :class:`ScorerInput` without a response
             (None from it: this row has none). Without it the gold answer is tried alone and in
             the usual forms.
+        judge: The grader among models that it needs (``generic``, ``simpleqa``,
+            ``healthbench``): its scorer returns ``needs_judge()`` where it cannot decide itself;
+            without a scorer every answer is graded so.
         scorer: Judges an answer; None means equality without regard to case and outer space.
         file: Where the benchmark is written.
         line: As above.
@@ -80,6 +85,7 @@ class Benchmark:
     id_field: str | None = None
     scorers: Mapping[str, Scorer] = field(default_factory=dict)
     gold: str | Gold | None = None
+    judge: Preset | None = None
     scorer: Scorer | None = None
     file: str = ""
     line: int = 0
@@ -124,11 +130,10 @@ def benchmark(  # noqa: PLR0913, PLR0917  # the public signature: one argument e
     id_field: str | None = None,
     scorers: Mapping[str, Scorer] | None = None,
     gold: str | Gold | None = None,
+    judge: Preset | None = None,
     **more: Any,
 ) -> Callable[[Scorer], Benchmark]:
-    """Make a :class:`Benchmark` of the scorer below; the arguments are its attributes.
-
-    Further keyword arguments become entries of ``extra``.
+    """Make a :class:`Benchmark` of the scorer below: its attributes, the rest goes to ``extra``.
 
     Raises:
         ConfigError: An argument cannot be right; the message names file and line.
@@ -152,6 +157,7 @@ def benchmark(  # noqa: PLR0913, PLR0917  # the public signature: one argument e
         id_field=id_field,
         scorers={} if scorers is None else scorers,
         gold=gold,
+        judge=judge,
         file=file,
         line=line,
     )
@@ -253,11 +259,11 @@ def _argument_names() -> list[str]:
 def _problem(made: Benchmark) -> str | None:
     """What is wrong with a benchmark, or None."""
     functions = (_wrong_functions, _wrong_scorers, _wrong_gold)
-    for check in (_wrong_type, _wrong_value, *functions, _wrong_requirements):
+    for check in (_wrong_type, _wrong_value, *functions):
         problem = check(made)
         if problem:
             return problem
-    return None
+    return wrong_requirements(made.requirements)
 
 
 def _wrong_type(made: Benchmark) -> str | None:
@@ -292,7 +298,7 @@ def _wrong_type(made: Benchmark) -> str | None:
 
 def _wrong_value(made: Benchmark) -> str | None:
     checks = (
-        (not _is_label(made.name), "name: expected text without space around it or line breaks"),
+        (not is_label(made.name), "name: expected text without space around it or line breaks"),
         (
             made.endpoint_type not in _ENDPOINT_TYPES,
             f"endpoint_type: expected 'chat' or 'completions', got {made.endpoint_type!r}",
@@ -314,15 +320,15 @@ def _wrong_value(made: Benchmark) -> str | None:
             "prompt and seed_fn are both given; seed_fn builds the whole problem, so drop one",
         ),
         (
-            made.scorer is None and made.seed_fn is None and made.target_field is None,
+            made.judge not in {None, "generic", "simpleqa", "healthbench"},
+            f"judge: expected 'generic', 'simpleqa' or 'healthbench', got {made.judge!r}",
+        ),
+        (
+            not (made.scorer or made.judge or made.seed_fn or made.target_field is not None),
             "expected a scorer, since without a target there is nothing to compare with",
         ),
     )
     return next((message for wrong, message in checks if wrong), None)
-
-
-def _is_label(name: object) -> bool:
-    return isinstance(name, str) and name.strip() == name != "" and name.isprintable()
 
 
 def _wrong_functions(made: Benchmark) -> str | None:
@@ -345,7 +351,7 @@ def _wrong_functions(made: Benchmark) -> str | None:
 def _wrong_scorers(made: Benchmark) -> str | None:
     on_the_loop = made.scorer is not None and is_async(made.scorer)
     for name, function in made.scorers.items():
-        if not _is_label(name):
+        if not is_label(name):
             return f"scorers: expected names without space around them, got {name!r}"
         if problem := _scorer_problem(function):
             return f"scorers[{name!r}]: {problem}"
@@ -378,20 +384,4 @@ def _scorer_problem(function: object) -> str | None:
         return f"scorer {name}: expected to be called with one ScorerInput, as in {name}(sample)"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return f"scorer {name}: expected a function that returns, got one that yields"
-    return None
-
-
-def _wrong_requirements(made: Benchmark) -> str | None:
-    if not made.requirements:
-        return None
-    from packaging.requirements import (  # noqa: PLC0415  # few benchmarks have any
-        InvalidRequirement,
-        Requirement,
-    )
-
-    for text in made.requirements:
-        try:
-            Requirement(text)
-        except (InvalidRequirement, TypeError) as error:
-            return f"requirements: {text!r} is no requirement that pip takes: {error}"
     return None

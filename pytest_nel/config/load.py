@@ -12,16 +12,23 @@ from pytest_nel.config import matrix
 from pytest_nel.config.composed import compose
 from pytest_nel.config.dependencies import dependency_problems
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
+from pytest_nel.config.metrics import (
+    METRICS,
+    AnyMetric,
+    MetricConfig,
+    ScoringConfig,
+    metric_model,
+    scoring_problems,
+    type_problems,
+)
 from pytest_nel.config.overrides import Override
 from pytest_nel.config.problems import Places, expected, got, refuse, suggestion
 from pytest_nel.config.schema import (
     BenchmarkConfig,
     ClusterConfig,
-    MetricConfig,
     OutputConfig,
     RunConfig,
     SandboxConfig,
-    ScoringConfig,
 )
 from pytest_nel.config.tree import Composed
 
@@ -69,10 +76,8 @@ _LATER: Mapping[type[BaseModel], Mapping[str, str]] = {
     },
     SandboxConfig: {},
     ScoringConfig: {
-        "include_defaults": "not supported yet; leave it out",
-        "primary": "not supported yet; leave it out",
+        "include_defaults": "a benchmark's own scorer always counts: leave it out",
     },
-    MetricConfig: {},
 }
 _ONLY_TYPES: Mapping[type[BaseModel], tuple[str, str]] = {
     ClusterConfig: (
@@ -87,10 +92,6 @@ _ONLY_TYPES: Mapping[type[BaseModel], tuple[str, str]] = {
         "is not supported: solvers here ask a model and run nothing; leave it out",
     ),
 }
-_LATER_METRICS = (
-    *("custom", "ensemble_judge", "judge", "pairwise_judge"),
-    *("reward_model", "sandbox"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +210,12 @@ def _named(entry: object) -> str | None:
 def _not_yet(raw: Mapping[str, Any]) -> Iterator[Problem]:
     for path, model, section in _sections(raw):
         for key in section:
-            if key in _LATER[model]:
+            if key in _LATER.get(model, {}):
                 yield Problem((*path, key), _LATER[model][key])
         if model in _ONLY_TYPES:
             yield from _only_type(path, section.get("type"), *_ONLY_TYPES[model])
-        if model is MetricConfig:
-            yield from _metric_type(path, section.get("type"))
+        if model in METRICS.values():
+            yield from type_problems(path, section)
     yield from _unknown_sandboxes(raw)
 
 
@@ -232,15 +233,6 @@ def _unknown_sandboxes(raw: Mapping[str, Any]) -> Iterator[Problem]:
 def _only_type(path: Path, kind: object, only: str, why: str) -> Iterator[Problem]:
     if isinstance(kind, str) and kind != only:
         yield Problem((*path, "type"), f"{kind!r} {why}")
-
-
-def _metric_type(path: Path, kind: object) -> Iterator[Problem]:
-    if kind in _LATER_METRICS:
-        message = f"metric type {kind!r} is not supported yet; 'scorer' is the only one"
-        yield Problem((*path, "type"), message)
-    elif isinstance(kind, str) and kind != "scorer":
-        known = ("scorer", *_LATER_METRICS)
-        yield Problem((*path, "type"), f"unknown metric type {kind!r}{suggestion(kind, known)}")
 
 
 def _sections(
@@ -274,24 +266,29 @@ def _scoring(
     metrics = section.get("metrics")
     for index, entry in enumerate(metrics if isinstance(metrics, list) else ()):
         if isinstance(entry, dict):
-            yield (*path, "metrics", index), MetricConfig, entry
+            yield (*path, "metrics", index), metric_model(entry), entry
 
 
 def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
     path: Path = tuple(error["loc"])
+    kind_of_metric = None
+    if path[3:4] == ("metrics",) and len(path) > 5:  # pydantic names the type after the index
+        kind_of_metric = METRICS.get(str(path[5]))
+        path = (*path[:5], *path[6:])
     if error["type"] == "missing":
         return Problem(path, "required, but missing")
     if error["type"] == "extra_forbidden":
-        return Problem(path, _unknown_key(path))
+        return Problem(path, _unknown_key(path, kind_of_metric))
+    if error["type"] == "value_error" and kind_of_metric is not None:
+        return Problem(path, str(error["ctx"]["error"]))
     return Problem(path, f"expected {expected(error)}, got {got(path, raw)}")
 
 
-def _unknown_key(path: Path) -> str:
-    in_benchmark: dict[int, type[BaseModel]] = {3: BenchmarkConfig, 4: ScoringConfig}
+def _unknown_key(path: Path, metric: type[BaseModel] | None) -> str:
     sections: dict[str, type[BaseModel]] = {"output": OutputConfig, "cluster": ClusterConfig}
     model = RunConfig if len(path) == 1 else sections.get(str(path[0]), SandboxConfig)
     if path[0] == "benchmarks" and "sandbox" not in path:
-        model = in_benchmark.get(len(path), MetricConfig)
+        model = metric or (BenchmarkConfig if len(path) == 3 else ScoringConfig)
     return "unknown key" + suggestion(str(path[-1]), model.model_fields)
 
 
@@ -320,10 +317,13 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
             message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
             yield Problem(("benchmarks", index, "solver", "service"), message)
         yield from _same_names(index, benchmark.scoring.metrics)
+        where: Path = ("benchmarks", index, "scoring")
+        for each in config.matrix.get(str(service), [service]):
+            yield from scoring_problems(where, benchmark.scoring, each, config.services)
     yield from matrix.problems(config)
 
 
-def _same_names(index: int, metrics: Iterable[MetricConfig]) -> Iterator[Problem]:
+def _same_names(index: int, metrics: Iterable[AnyMetric]) -> Iterator[Problem]:
     seen: Counter[str] = Counter()
     for at, metric in enumerate(metrics):
         seen[metric.name] += 1
@@ -339,7 +339,7 @@ def _same_names(index: int, metrics: Iterable[MetricConfig]) -> Iterator[Problem
 def _unknown_scorers(config: RunConfig, known: Collection[str]) -> Iterator[Problem]:
     for index, benchmark in enumerate(config.benchmarks):
         for at, metric in enumerate(benchmark.scoring.metrics):
-            if metric.uses not in known:
+            if isinstance(metric, MetricConfig) and metric.uses not in known:
                 key = "name" if metric.scorer is None else "scorer"
                 message = f"no scorer is called {metric.uses!r}{suggestion(metric.uses, known)}"
                 path: Path = ("benchmarks", index, "scoring", "metrics", at, key)

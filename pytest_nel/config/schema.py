@@ -17,6 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from pytest_nel.config.metrics import Label, ScoringConfig
+
 MAX_CONCURRENT = 10_000
 """Requests in flight at most: beyond this one process runs out of sockets, not of patience."""
 
@@ -163,44 +165,6 @@ class BudgetConfig(Model):
         return any(value is not None for value in self.model_dump().values())
 
 
-def _a_label(value: str) -> str:
-    if not value.strip() or value != value.strip() or not value.isprintable():
-        msg = "expected text without space around it or line breaks"
-        raise ValueError(msg)
-    return value
-
-
-class MetricConfig(Model):
-    """One entry of ``scoring.metrics``: a scorer that judges beside the benchmark's own.
-
-    Attributes:
-        name: What its rewards are called in results.
-        type: ``scorer``, the only one so far.
-        scorer: The scorer's name; null means that ``name`` is it.
-        config: The scorer's settings, its ``sample.config``; null means those of the benchmark.
-    """
-
-    name: Annotated[str, AfterValidator(_a_label)]
-    type: Literal["scorer"]
-    scorer: str | None = None
-    config: dict[str, Any] | None = None
-
-    @property
-    def uses(self) -> str:
-        """The name of the scorer."""
-        return self.name if self.scorer is None else self.scorer
-
-
-class ScoringConfig(Model):
-    """How answers are judged beside the benchmark's own scorer.
-
-    Attributes:
-        metrics: Further scorers; their names are unique.
-    """
-
-    metrics: list[MetricConfig] = Field(default_factory=list)
-
-
 class SandboxConfig(Model):
     """Where the code of a solver runs.
 
@@ -244,7 +208,7 @@ class BenchmarkConfig(Model):
         min_score: The score (mean_reward) must reach this, or the run fails.
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
-        scoring: Further scorers.
+        scoring: Further scorers and judges.
         budget: What this benchmark may spend.
         sandbox: Where its solver runs code; ``none`` and the name of one of ``sandboxes`` are
             short for it.
@@ -252,7 +216,7 @@ class BenchmarkConfig(Model):
 
     name: str
     solver: PluginSpec
-    variant: Annotated[str, AfterValidator(_a_label)] | None = None
+    variant: Label | None = None
     generation: Generation = Generation()
     repeats: Annotated[int, Field(ge=1)] = 1
     max_problems: Annotated[int, Field(ge=1)] | None = None

@@ -7,6 +7,7 @@
   - InfraError           the machinery failed: the attempt is unscored, never wrong
     + EndpointRefused    401, 403, 404: asking again cannot help, the run stops
     + ScorerError        the scorer or verifier failed, the answer was not judged
+    + NoVerdict          a judge that is a model was not reached, or said nothing usable
   - GracefulError        the model itself failed (a solver says so): reward 0, no retry
   - NoAnswer             re-scoring, and there is no stored answer to this question
   - RunStopped           asked for an attempt after the engine stopped
@@ -31,6 +32,7 @@ class FailureKind(StrEnum):
     INFRA = "infra_error"
     SOLVE_TIMEOUT = "solve_timeout"
     SCORER = "scorer_error"
+    JUDGE = "judge_error"
     SYSTEM = "system"
 
 
@@ -58,9 +60,11 @@ class InfraError(NelError):
         retryable: Whether asking again within this run may help. Our own HTTP client has
             already retried what it could, so it raises with ``retryable=False``.
         requests: How many HTTP requests were made in vain, where that is known.
+        status: The HTTP status of the last of them, where there was one.
     """
 
     requests: int = 0
+    status: int | None = None
 
     def __init__(
         self, message: str, *, kind: FailureKind = FailureKind.INFRA, retryable: bool = True
@@ -82,6 +86,18 @@ class ScorerError(InfraError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, kind=FailureKind.SCORER, retryable=False)
+
+
+class NoVerdict(InfraError):
+    """A judge that is a model gave no verdict: the answer is not judged, and may be later.
+
+    Attributes:
+        unreadable: It replied, and no reply held a verdict.
+    """
+
+    def __init__(self, message: str, *, unreadable: bool = False) -> None:
+        super().__init__(message, kind=FailureKind.JUDGE, retryable=False)
+        self.unreadable = unreadable
 
 
 class GracefulError(NelError):

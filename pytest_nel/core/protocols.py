@@ -104,6 +104,9 @@ class EvalEnvironment:
     async def close(self) -> None:
         """Called once after the last verification."""
 
+    #: The preset of the judge that grades its answers (``generic``, ``simpleqa``,
+    #: ``healthbench``), where verifying returns :func:`pytest_nel.needs_judge`; None: none does.
+    judge_preset: str | None = None
     #: True when :meth:`verify_now` must be called instead of ``verify``: a blocking scorer then
     #: runs in the thread of whoever asks for the result, never on the engine's loop.
     judges_now: bool = False

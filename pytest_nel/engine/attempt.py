@@ -6,9 +6,9 @@ result, so it never stalls a request in flight, and a debugger or Ctrl-C reaches
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pytest_nel.core.errors import (
     FailureKind,
@@ -22,7 +22,6 @@ from pytest_nel.core.exchange import begin_session
 from pytest_nel.core.protocols import NoSandbox, Solver
 from pytest_nel.core.types import (
     AttemptKey,
-    Outcome,
     SeedResult,
     VerifyResult,
 )
@@ -33,8 +32,10 @@ from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.extra import judged_also, judged_also_here, says_more
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.judge import Judges, with_primary
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
+from pytest_nel.engine.scored import for_verifier, judgement, no_score, without_scorer
 from pytest_nel.engine.user_code import of_user, says
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import Scored, Solved, StepRecord
@@ -62,6 +63,7 @@ class AttemptRunner:
         cache: Answers of other runs, or None.
         shares: Whether repeats may share an answer of the cache.
         purse: Asked before anything is begun, told what was spent.
+        judges: Models that judge; everything is then judged on the loop.
         sleep: Waits before an attempt is made again.
     """
 
@@ -75,7 +77,14 @@ class AttemptRunner:
     shares: bool = False
     purse: Purse = field(default_factory=Purse)
     taken_over: tuple[Collection[AttemptKey], Past] | None = None
+    judges: Judges = field(default_factory=Judges)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of a plain scorer off the loop
+
+    @property
+    def _here(self) -> bool:
+        """Whether judging is for the loop: the verifier is async, or a model judges."""
+        return bool(self.judges) or not self.plan.environment.judges_now
 
     async def attempt(self, key: AttemptKey, *, alone: bool = False) -> Pending:
         """Make the attempt; what still needs the asker's thread comes back as Solved or Kept.
@@ -121,7 +130,7 @@ class AttemptRunner:
             pending = self._stored(pending)
         scored = without_scorer(pending, self.plan.environment.pass_at)
         scored = judged_also(self.plan, pending, scored or self._judge_now(pending))
-        return self._keep(pending, scored)
+        return self._keep(pending, with_primary(self.plan, scored))
 
     def _past(self, key: AttemptKey) -> Past | None:
         if self.taken_over is not None and key in self.taken_over[0]:
@@ -143,24 +152,27 @@ class AttemptRunner:
             returned = environment.verify_now(solved.response, solved.expected, solved.metadata)
             judged = returned if environment.checks_results else self._checked(solved, returned)
         except InfraError as error:
-            return _no_score(error, began)
+            return no_score(error, began)
         except (KeyboardInterrupt, GeneratorExit):
             raise  # Ctrl-C reaches whoever waits
         except BaseException as error:  # noqa: BLE001 - a user's scorer: pytest.skip(), sys.exit()
-            return _no_score(self._verify_failed(solved, error), began)
-        return _judged(solved, judged, environment.pass_at, began)
+            return no_score(self._verify_failed(solved, error), began)
+        return judgement(solved, judged, environment.pass_at, began)
 
-    async def _judge_here(self, solved: Solved) -> Pending:
+    async def _judge_here(self, solved: Solved, earlier: Scored | None = None) -> Pending:
         """Judge what needs no scorer, or one that belongs on the loop."""
         scored = without_scorer(solved, self.plan.environment.pass_at)
-        needed = scored is None or (bool(self.plan.scorers) and scored.reward is not None)
-        if needed and self.plan.environment.judges_now:
+        others = bool(self.plan.scorers) or bool(self.judges)
+        needed = scored is None or (others and scored.reward is not None)
+        if needed and not self._here:
             return solved
         if needed:
             self.journal.flush()  # the answer is safe while its judge takes time
-        scored = scored or await self._verify(solved)
+        scored = scored or await self._verified(solved)
         scored = await judged_also_here(self.plan, solved, scored)
-        record = self._keep(solved, scored)
+        by_judges = await self.judges.judged(self.plan, solved, scored, earlier)
+        self.purse.spend_on_judges(by_judges, [scored, *([earlier] if earlier else [])])
+        record = self._keep(solved, with_primary(self.plan, by_judges))
         if self.journal.syncs_each:
             await asyncio.to_thread(self.journal.sync)
         return record
@@ -172,10 +184,10 @@ class AttemptRunner:
 
     async def _kept(self, kept: Kept, *, alone: bool) -> Pending:
         """What is judged on the loop is judged here; the rest is read by whoever asks for it."""
-        here = not self.plan.environment.judges_now
+        here = self._here
         if kept.judgement is None and (here or alone):
             self.journal.started(kept.key, alone=alone)  # should this process die of judging it
-        if kept.judgement is not None and here and self.plan.scorers:
+        if kept.judgement is not None and here and (self.plan.scorers or self.judges):
             return await self._completed_here(kept)
         if kept.judgement is not None or not here:
             return kept
@@ -183,13 +195,22 @@ class AttemptRunner:
             solved = await asyncio.to_thread(self._stored, kept)
         except NoAnswer:
             return kept  # whoever asks is told
-        return await self._judge_here(solved)
+        return await self._judge_here(solved, await self._said_before(kept))
+
+    async def _said_before(self, kept: Kept) -> Scored | None:
+        past = self._past(kept.key)
+        if past is None or not self.judges:
+            return None
+        return await asyncio.to_thread(past.earlier, kept)
 
     async def _completed_here(self, kept: Kept) -> StepRecord:
         past = self._past(kept.key)
         assert past is not None
         known = await asyncio.to_thread(past.record, kept)
-        return self._completed(known, await judged_also_here(self.plan, known.solved, known.scored))
+        scored = await judged_also_here(self.plan, known.solved, known.scored)
+        by_judges = await self.judges.judged(self.plan, known.solved, scored)
+        self.purse.spend_on_judges(by_judges, [scored])
+        return self._completed(known, by_judges)
 
     def _completed(self, known: StepRecord, scored: Scored) -> StepRecord:
         """A record, and what further scorers say of it now that had failed on it before."""
@@ -301,10 +322,17 @@ class AttemptRunner:
                 failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
             return
 
+    async def _verified(self, solved: Solved) -> Scored:
+        """By the benchmark's own verifier; a plain one runs in a thread and delays no request."""
+        if not self.plan.environment.judges_now:
+            return await self._verify(solved)
+        async with self._turn:
+            return await asyncio.to_thread(self._judge_now, solved)
+
     async def _verify(self, solved: Solved) -> Scored:
         began = time.perf_counter()
         environment = self.plan.environment
-        facts = _for_verifier(solved)
+        facts = for_verifier(solved)
         limit = self.plan.config.timeout  # of its own: a slow answer takes no time from its judge
         deadline = asyncio.timeout(limit)
         try:
@@ -314,51 +342,10 @@ class AttemptRunner:
                 )
             judged = self._checked(solved, returned)
         except InfraError as error:
-            return _no_score(error, began)
+            return no_score(error, began)
         except Exception as error:  # noqa: BLE001 - a user's verifier may raise anything
             if deadline.expired():
                 text = f"no judgement within {limit:g} s (benchmark `timeout`)"
-                return _no_score(ScorerError(text), began)
-            return _no_score(self._verify_failed(solved, error), began)
-        return _judged(solved, judged, environment.pass_at, began)
-
-
-def without_scorer(solved: Solved, pass_at: float) -> Scored | None:
-    """The judgement of an attempt that needs no scorer, or None."""
-    if solved.failure is not None and solved.graceful:
-        details = {"method": "solver", "error": solved.error}
-        return Scored("wrong", 0.0, None, details, failure=solved.failure, error=solved.error)
-    if solved.failure is not None:
-        return Scored("unscored", None, failure=solved.failure, error=solved.error)
-    if solved.reward is not None:
-        try:
-            judged = to_verify_result(
-                solved.reward, method="solver", where="the solver", response=solved.response
-            )
-        except ScorerError as error:
-            return _no_score(error, time.perf_counter())
-        return _judged(solved, judged, pass_at, time.perf_counter())
-    return None
-
-
-def _for_verifier(solved: Solved) -> Mapping[str, Any]:
-    """The seed's metadata as keyword arguments; reserved names never shadow the arguments."""
-    reserved = {"self", "response", "expected", "sandbox"}
-    return {name: value for name, value in solved.metadata.items() if name not in reserved}
-
-
-def _judged(solved: Solved, judged: VerifyResult, pass_at: float, began: float) -> Scored:
-    missed: Outcome = "wrong" if judged.parsed else "unparsed"
-    return Scored(
-        "correct" if judged.reward >= pass_at else missed,
-        judged.reward,
-        judged.extracted_answer,
-        {**solved.details, **judged.scoring_details},
-        judged.metadata,
-        verify_ms=(time.perf_counter() - began) * 1000,
-    )
-
-
-def _no_score(error: InfraError, began: float) -> Scored:
-    millis = (time.perf_counter() - began) * 1000
-    return Scored("unscored", None, failure=str(error.kind), error=str(error), verify_ms=millis)
+                return no_score(ScorerError(text), began)
+            return no_score(self._verify_failed(solved, error), began)
+        return judgement(solved, judged, environment.pass_at, began)

@@ -6,12 +6,13 @@ money and tokens in equal parts, since none of them knows what the others spend.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_nel.config.schema import BudgetConfig
 from pytest_nel.core.errors import RunStopped
-from pytest_nel.records.record import Solved
+from pytest_nel.environments.scorers import PREFIX
+from pytest_nel.records.record import Scored, Solved
 
 _MILLION = 1_000_000
 
@@ -102,10 +103,12 @@ class Purse:
     Attributes:
         budgets: Its own and that of its suite.
         prices: Money per million ``prompt`` and ``completion`` tokens; None: it costs nothing.
+        judge_prices: The same for each service that judges.
     """
 
     budgets: Sequence[Budget] = ()
     prices: Mapping[str, Any] | None = None
+    judge_prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Ask before an attempt is begun.
@@ -121,3 +124,14 @@ class Purse:
         if not solved.cached and (solved.failure is None or solved.graceful):
             for budget in self.budgets:
                 budget.spend(solved.model, self.prices)
+
+    def spend_on_judges(self, judged: Scored, before: Sequence[Scored]) -> None:
+        """Count what judges took; a verdict that was there ``before`` is paid already."""
+        paid = [said for each in before for said in each.details.values()]
+        for name, said in judged.details.items():
+            if not name.startswith(PREFIX) or not isinstance(said, Mapping) or said in paid:
+                continue
+            for service, sums in (said.get("spent") or {}).items():
+                known = None if sums.get("without_usage") else sums
+                for budget in self.budgets:
+                    budget.spend(known, self.judge_prices.get(service))

@@ -33,12 +33,14 @@ class Kept:
         answer: Where the answer stands.
         judgement: Where its judgement stands; None when it is to be judged (again).
         fresh: The problem as it is now.
+        said: Where an earlier judgement stands, of which parts may still count.
     """
 
     key: AttemptKey
     answer: Place
     judgement: Place | None
     fresh: Solved
+    said: Place | None = None
 
 
 class Past:
@@ -80,7 +82,7 @@ class Past:
         known = self._index.known(fresh.key.problem_idx, fresh.key.repeat) or NOTHING
         later = known.again
         if later is not None and later.whole and self._fits(later, fresh):
-            return self._to_judge(later, fresh)
+            return self._to_judge(later, fresh, known.said)
         answer = known.answer
         if answer is None or not self._fits(answer, fresh):
             self.counts["changed"] += answer is not None and answer.whole
@@ -93,11 +95,11 @@ class Past:
         if known.judgement is not None and stands and self.mode is Mode.RESUME:
             self.counts["kept"] += 1
             return Kept(fresh.key, answer.place, known.judgement, fresh)
-        return self._to_judge(answer, fresh)
+        return self._to_judge(answer, fresh, known.said)
 
-    def _to_judge(self, answer: Answer, fresh: Solved) -> Kept | None:
+    def _to_judge(self, answer: Answer, fresh: Solved, said: Place | None) -> Kept | None:
         self.counts["judged"] += answer.whole
-        return Kept(fresh.key, answer.place, None, fresh) if answer.whole else None
+        return Kept(fresh.key, answer.place, None, fresh, said) if answer.whole else None
 
     def _fits(self, answer: Answer, fresh: Solved) -> bool:
         """Whether it is an answer to this; re-scoring compares the questions when it reads them."""
@@ -108,6 +110,15 @@ class Past:
         assert kept.judgement is not None
         solved = Solved.from_json(self._read(kept.answer), kept.key.benchmark)
         return StepRecord(solved, Scored.from_json(self._read(kept.judgement)))
+
+    def earlier(self, kept: Kept) -> Scored | None:
+        """The judgement that counts no more as a whole; None when all is judged again.
+
+        Reads the disk.
+        """
+        if kept.said is None or self.mode is Mode.RESCORE:
+            return None
+        return Scored.from_json(self._read(kept.said))
 
     def answer(self, kept: Kept) -> tuple[Solved, bool]:
         """The stored answer to the problem as it is now, and whether that has changed.

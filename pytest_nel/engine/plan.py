@@ -1,14 +1,15 @@
 """What will be attempted: which problems, in which order, how often. Made once, before any call."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_nel.config.schema import BenchmarkConfig
-from pytest_nel.core.errors import DataError
+from pytest_nel.core.errors import ConfigError, DataError
 from pytest_nel.core.keys import problem_order, safe_name, shard_range
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import AttemptKey, JsonObject
+from pytest_nel.engine.judge_plan import JudgeSpec, judges_of
 from pytest_nel.environments.scorers import ExtraScorer, extra_scorers
 
 
@@ -25,6 +26,8 @@ class BenchmarkPlan:
         shard: (index, count) where this is one part of them.
         facts: Fingerprint parts known before the run.
         scorers: Further scorers.
+        judges: Models that judge.
+        primary: The metric whose reward is the attempt's; None: the benchmark's own scorer.
         selftest: What became of the scorer's self-test; None where nobody asked for one. No part
             of the fingerprint: it changes no score.
     """
@@ -37,6 +40,8 @@ class BenchmarkPlan:
     shard: tuple[int, int] | None = None
     facts: JsonObject = field(default_factory=dict)
     scorers: tuple[ExtraScorer, ...] = ()
+    judges: tuple[JudgeSpec, ...] = ()
+    primary: str | None = None
     selftest: str | None = None
 
     @property
@@ -57,10 +62,12 @@ class BenchmarkPlan:
 
     def judging(self) -> Mapping[str, Any]:
         """What determines judgements beside the answer and the gold answer."""
-        own = self.environment.judging()
-        if not self.scorers:
-            return own
-        return {**own, "scorers": {each.name: each.judging() for each in self.scorers}}
+        own = dict(self.environment.judging())
+        if self.scorers:
+            own["scorers"] = {each.name: each.judging() for each in self.scorers}
+        if self.primary is not None:
+            own["primary"] = self.primary
+        return own
 
     def as_json(self) -> JsonObject:
         """The object of plan.json: the same in every process that plans the same run."""
@@ -98,7 +105,7 @@ def make_plan(
 
     Raises:
         DataError: There is no problem to attempt.
-        ConfigError: A further scorer is unknown, or its name is taken.
+        ConfigError: A further scorer is unknown, or its name is taken; a judge is missing.
     """
     if size <= 0:
         msg = f"{environment.name or config.name}: the dataset has no rows: nothing to measure"
@@ -108,7 +115,9 @@ def make_plan(
     if shard is not None:
         start, end = shard_range(selected, *shard)
         problems = problems[start:end]
-    scorers = extra_scorers(environment, config.scoring.metrics)
+    scorers = extra_scorers(environment, config.scoring.scorers)
+    judges, primary = judges_of(environment, config.scoring)
+    _refuse_taken(environment, scorers, judges)
     known = dict(facts or {}) | {"dataset_size": size, "shuffle_seed": config.shuffle_seed}
     if scorers:
         known["scorers"] = {each.name: each.identity() for each in scorers}
@@ -121,12 +130,25 @@ def make_plan(
         shard=shard,
         facts=known,
         scorers=scorers,
+        judges=judges,
+        primary=primary,
     )
 
 
 def _name(environment: EvalEnvironment, config: BenchmarkConfig) -> str:
     name = environment.name or config.name
     return name if config.variant is None else f"{name}-{config.variant}"
+
+
+def _refuse_taken(
+    environment: EvalEnvironment, scorers: Sequence[ExtraScorer], judges: Sequence[JudgeSpec]
+) -> None:
+    for name in {each.name for each in scorers} & {each.name for each in judges}:
+        msg = (
+            f"benchmark {environment.name}: scoring.metrics: the benchmark has a scorer {name!r} "
+            "itself: give this judge another name"
+        )
+        raise ConfigError(msg)
 
 
 def _unique(name: str, taken: frozenset[str]) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,14 @@ from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.judge import Judges
+from pytest_nel.engine.judge_panel import (
+    judge_identities,
+    judge_prices,
+    judges_with,
+    plan_judges,
+)
+from pytest_nel.engine.judge_plan import with_rubrics
 from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.engine.runtime import Parts, validated
@@ -47,6 +55,7 @@ async def run_evaluation(
     *,
     on_record: Callable[[StepRecord], None] | None = None,
     resume: bool = False,
+    services: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> JsonObject:
     """Measure ``solver`` on ``benchmark`` and return the bundle; files go to ``output_dir``.
@@ -60,6 +69,7 @@ async def run_evaluation(
         output_dir: A new or empty directory for this run, or with ``resume`` its own.
         resume: Go on where an earlier call with this directory has ended: what is answered is
             not asked again.
+        services: Services by name, as a suite describes them, for the judges of ``scoring``.
         on_record: Called with each record, in the order of the plan, in another thread.
         settings: Fields of a suite's benchmark entry: repeats, max_problems, max_concurrent,
             window, timeout, shuffle_seed, max_system_retries, scoring. The others say what
@@ -73,7 +83,11 @@ async def run_evaluation(
         RunStopped: The endpoint refused or died; the files hold what was done.
     """
     stop = threading.Event()
-    run = _Run(Path(output_dir), on_record, stop, resume)
+    specs = {
+        name: validated(PluginSpec, spec, f"run_evaluation: services.{name}")
+        for name, spec in (services or {}).items()
+    }
+    run = _Run(Path(output_dir), on_record, stop, resume, specs)
     work = asyncio.ensure_future(asyncio.to_thread(run.measure, benchmark, solver, settings))
     try:
         return await asyncio.shield(work)
@@ -91,6 +105,7 @@ class _Run:
     on_record: Callable[[StepRecord], None] | None
     cancelled: threading.Event
     resume: bool
+    services: Mapping[str, PluginSpec]
 
     def measure(
         self, benchmark: Benchmark | EvalEnvironment, solver: Solver, settings: JsonObject
@@ -125,16 +140,21 @@ class _Run:
         config: BenchmarkConfig = validated(BenchmarkConfig, given, "run_evaluation")
         turn = next_turn(self.directory)
         facts: JsonObject = {"run_id": run.run_id, "timestamp": run.timestamp, "turns": turn}
-        parts = Parts({}, log_dir=self.directory / "logs")
+        config = with_rubrics(config, Path.cwd())
+        parts = Parts(self.services, log_dir=self.directory / "logs")
         engine = Engine(self.directory, parts, writing=Writing(turn=turn, meta=facts))
         try:
             size = engine.loop.call(environment.dataset_size())
             plan = make_plan(config, environment, size, facts=dict(environment.fingerprint()))
-            identity = _identity(plan, solver)
+            plan_judges(plan, parts)
+            judges = judges_with(plan, parts, self.services)
+            identity = _identity(plan, solver, judges)
             who = {**fingerprint_of(identity.answering), "judging": identity.judging}
+            who |= judge_identities(plan, judges)
             plan = replace(plan, facts={**plan.facts, **who})
-            self._claim(engine, plan, identity, turn)
-            stopped = self._take_all(engine, plan, solver, identity)
+            prices = judge_prices(plan, self.services)
+            self._claim(engine, plan, identity, {"turn": turn, **prices})
+            stopped = self._take_all(engine, plan, solver, (identity, judges))
         finally:
             engine.close()
         if stopped is None and engine.stop_reason is not None:
@@ -142,9 +162,11 @@ class _Run:
         facts |= {"sdk_version": version("pytest-nel"), "complete": stopped is None}
         return self._derived(plan.id, facts, stopped)
 
-    def _claim(self, engine: Engine, plan: BenchmarkPlan, identity: Identity, turn: int) -> None:
-        directory = self.directory / plan.id
-        written = {**plan.as_json(), "reads_row": identity.reads_row, "turn": turn}
+    def _claim(
+        self, engine: Engine, plan: BenchmarkPlan, identity: Identity, more: JsonObject
+    ) -> None:
+        directory, turn = self.directory / plan.id, more["turn"]
+        written = {**plan.as_json(), "reads_row": identity.reads_row, **more}
 
         def look_through(old: JsonObject) -> None:
             if may_have_changed(old, written):
@@ -154,14 +176,14 @@ class _Run:
         claim(directory, written, afresh=True, look_through=look_through)
 
     def _take_all(
-        self, engine: Engine, plan: BenchmarkPlan, solver: Solver, identity: Identity
+        self, engine: Engine, plan: BenchmarkPlan, solver: Solver, by: tuple[Identity, Judges]
     ) -> RunStopped | None:
-        keys = list(plan.keys())
+        keys, (identity, judges) = list(plan.keys()), by
         try:
             past = None
             if self.resume:
                 past = Past(index_journals(self.directory / plan.id / "journal"))
-            engine.add(plan, solver, How(identity=identity, past=past))
+            engine.add(plan, solver, How(identity=identity, past=past, judges=judges))
             # a solver need not use our client, so here the attempts themselves are held to C
             engine.start(keys, limit=plan.config.max_concurrent, window=plan.window)
             for position in range(len(keys)):
@@ -187,8 +209,9 @@ class _Run:
         return derived.bundle
 
 
-def _identity(plan: BenchmarkPlan, solver: Solver) -> Identity:
-    return Identity(answering(solver), plan.judging(), reads_row=reads_row(solver))
+def _identity(plan: BenchmarkPlan, solver: Solver, judges: Judges) -> Identity:
+    judging = {**plan.judging(), **({"judges": judges.facts} if judges else {})}
+    return Identity(answering(solver), judging, reads_row=reads_row(solver))
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:

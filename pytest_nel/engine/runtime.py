@@ -15,6 +15,7 @@ from pytest_nel.core.keys import shard_range
 from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.judge_call import Reach
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.routes import Route
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
@@ -40,6 +41,7 @@ class Parts:
     Attributes:
         warnings: What a user should know of the services that are started.
         troubles: What had happened to deployments, once they are ended.
+        reach: What asking the services that judge has shown, by name.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class Parts:
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
         self.warnings: list[str] = []
+        self._judges: dict[tuple[str, float], ModelClient] = {}
         self.troubles: list[str] = []
+        self.reach: dict[str, Reach] = {}
 
     def plan_limit(self, service: str, concurrent: int) -> None:
         """Note that a benchmark wants ``concurrent`` requests in flight at a service."""
@@ -151,6 +155,27 @@ class Parts:
             self._clients[name] = client
         return self._clients[name]
 
+    def judge_client(self, name: str, timeout: float) -> ModelClient:
+        """A client that gives each request ``timeout`` seconds, under the same limit.
+
+        Its counters are its own: what judges cost is not what the model costs.
+
+        Raises:
+            ConfigError: The service speaks no chat completions.
+        """
+        shared = self.client(name)
+        if shared.endpoint.protocol != "chat_completions":
+            msg = (
+                f"service {name!r} is to judge and speaks {shared.endpoint.protocol}: a judge "
+                "needs protocol chat_completions"
+            )
+            raise ConfigError(msg)
+        if (name, timeout) not in self._judges:
+            client = ModelClient(replace(shared.endpoint, timeout=timeout), limiter=shared.limiter)
+            self._route(name).equip(client, self._log_dir.parent)
+            self._judges[name, timeout] = client
+        return self._judges[name, timeout]
+
     def adapter(self, name: str, *, host: str = "127.0.0.1", port: int = 0) -> AdapterProxy:
         """An adapter proxy before a service, for agents that need a URL; not started.
 
@@ -232,7 +257,7 @@ class Parts:
         for part in reversed(self._opened):
             await closed(part)
         self._opened = []
-        for client in self._clients.values():
+        for client in (*self._judges.values(), *self._clients.values()):
             await closed(client)
 
     def stop_services(self) -> None:

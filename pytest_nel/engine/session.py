@@ -16,6 +16,7 @@ from pytest_nel.engine.budget import Purse
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import Guard, StopReason
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.judge import Judges
 from pytest_nel.engine.lookahead import LookAhead
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.past import Past
@@ -61,6 +62,7 @@ class How:
         cache: Answers of other runs.
         shares: Whether repeats may share an answer of the cache.
         purse: What it may spend.
+        judges: Models that judge.
     """
 
     at_once: int | None = None
@@ -69,6 +71,7 @@ class How:
     cache: CachedAnswers | None = None
     shares: bool = False
     purse: Purse = field(default_factory=Purse)
+    judges: Judges = field(default_factory=Judges)
 
 
 class Engine:
@@ -125,6 +128,7 @@ class Engine:
             how.shares,
             how.purse,
         )
+        self._runners[plan.id].judges = how.judges
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
 

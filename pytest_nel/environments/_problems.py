@@ -42,6 +42,7 @@ class Problems:
         self.rows, self.rows_hash = self._prepared()
         self.ids = self._names()
         self._hidden = _gold_names(benchmark)
+        self._needs_gold = benchmark.scorer is None and benchmark.judge is None
         self.extra_digest = digest(dict(benchmark.extra))
         self.twins: dict[int, int] = {}
         self.prompt_digest = self._checked()
@@ -211,7 +212,7 @@ class Problems:
         text = (
             json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
         )
-        if value is None or (self._benchmark.scorer is None and not text.strip()):
+        if value is None or (self._needs_gold and not text.strip()):
             state = "null" if value is None else "empty"
             msg = f"{self._place}: the gold answer (field {name!r}) of {at} is {state}"
             raise DataError(msg)

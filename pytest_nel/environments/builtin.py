@@ -20,6 +20,7 @@ from pytest_nel.core.registry import unknown
 from pytest_nel.core.source import constants, source_digest
 from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments._problems import Problems
+from pytest_nel.scoring.judging.request import needs_judge
 from pytest_nel.scoring.result import to_verify_result
 
 OURS = "pytest_nel"  # the file of scorers that come with the package, in identities
@@ -48,6 +49,7 @@ class BenchmarkEnvironment(EvalEnvironment):
         self._file = Path(benchmark.file).name
         self._method = f"byob_{benchmark.name}"
         self.min_score = benchmark.min_score
+        self.judge_preset = benchmark.judge
         self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
         folder = Path(benchmark.file).parent if base is None else base
         self._problems = Problems(benchmark, folder, limit)
@@ -172,10 +174,16 @@ class BenchmarkEnvironment(EvalEnvironment):
         idx = self._index(metadata)
         sample = self.sample(response, expected, metadata, sandbox)
         try:
-            returned = (self.benchmark.scorer or equals_target)(sample)
+            returned = self._own(sample)
         except Exception as error:  # the author's code: anything may come
             raise self._scorer_error(error, idx) from error
         return self._result(returned, idx, response)
+
+    def _own(self, sample: ScorerInput) -> object:
+        """What the author's scorer returns; without one a judge decides, or equality does."""
+        if self.benchmark.scorer is None and self.benchmark.judge is not None:
+            return needs_judge()
+        return (self.benchmark.scorer or equals_target)(sample)
 
     def sample(
         self,
@@ -230,6 +238,8 @@ class BenchmarkEnvironment(EvalEnvironment):
 
 def scorer_identity(benchmark: Benchmark) -> str:
     """``file.py:function sha256:…`` of the scorer and of what it uses."""
+    if benchmark.scorer is None and benchmark.judge is not None:
+        return f"judge {benchmark.judge}"
     file = Path(benchmark.file).name if benchmark.scorer is not None else OURS
     return function_identity(benchmark.scorer or equals_target, file)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pytest_nel.authoring.benchmark import Scorer, is_async
 from pytest_nel.authoring.catalog import blame
-from pytest_nel.config.schema import MetricConfig
+from pytest_nel.config.metrics import MetricConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import EvalEnvironment, Sandbox

@@ -20,6 +20,7 @@ from pytest_nel.core.errors import ConfigError, ScorerError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments.builtin import BenchmarkEnvironment
+from pytest_nel.scoring.judging.request import wants_judge
 from pytest_nel.scoring.result import to_verify_result
 
 PASSED = "passed"
@@ -41,6 +42,7 @@ _DEPTH = 3
 _OTHERS = 9
 """Answers that a message lists beside the first."""
 _SCHEMA = "only the schema says what is right"
+_JUDGED = "a model judges, and asking it costs something"
 _PATTERN = "only the pattern says what an answer looks like"
 _WAYS_OUT = (
     "Correct the data or the scorer, say with gold= what a right answer looks like, or measure "
@@ -79,6 +81,8 @@ def selftest(
     if not isinstance(environment, BenchmarkEnvironment):
         return Found("not possible: a class judges in a way of its own")
     benchmark = environment.benchmark
+    if benchmark.scorer is None and benchmark.judge is not None:
+        return Found(f"not possible: {_JUDGED}")
     if benchmark.gold is None and benchmark.scorer is not None and is_async(benchmark.scorer):
         return Found(
             "not possible: the scorer is async and may ask somebody else; gold= lets it be tried"
@@ -124,7 +128,8 @@ class _SelfTest:
                 break
             self._nothing_for_nothing(problem)
             if (why := self._full_marks(problem)) is not None:
-                return Found(f"not possible: {why}; gold= lets it be tried")
+                help_ = "" if why == _JUDGED else "; gold= lets it be tried"
+                return Found(f"not possible: {why}{help_}")
         if not self.good:
             return Found("not possible: there is no gold answer")
         return Found(PASSED, self._always_right(until))
@@ -175,6 +180,8 @@ class _SelfTest:
 
     def _unknowable(self) -> str | None:
         """Why all that was tried just now may be no right answer, whatever the gold answer is."""
+        if self.closed == {_JUDGED}:
+            return _JUDGED
         if self.environment.benchmark.gold is not None or len(self.closed) != 1:
             return None
         (why,) = self.closed
@@ -311,6 +318,8 @@ def _listed(value: object) -> list[object] | None:
 def _closed(result: VerifyResult) -> str | None:
     """Why the gold answer does not show what a right answer looks like, as the details say."""
     details = result.scoring_details
+    if wants_judge(details):
+        return _JUDGED
     if details.get("method") == "json_schema":
         return _SCHEMA
     if details.get("rule") == "pattern" and not result.parsed:

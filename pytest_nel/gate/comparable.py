@@ -48,7 +48,10 @@ def _prompts(bundle: Mapping[str, Any]) -> Said:
 
 
 def _scorer(bundle: Mapping[str, Any]) -> Said:
-    return {name: _facts(bundle).get(name) for name in ("scorer", "scorers", "extra", "pass_at")}
+    return {
+        name: _facts(bundle).get(name)
+        for name in ("scorer", "scorers", "primary", "extra", "pass_at")
+    }
 
 
 def _solver(bundle: Mapping[str, Any]) -> Said:

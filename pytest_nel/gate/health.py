@@ -38,6 +38,8 @@ def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Ses
     scored = f"{attempted - unscored} of {attempted} scored"
     if bundle.get("partial"):
         scored += f"; evaluated {bundle['evaluated']}"
+    if lost := bundle.get("n_judge_failures"):
+        scored += f"; {_lost(bundle, lost)}"
     why = _failure(bundle, limit, session)
     if why is not None:
         return Check(check_id, "failed", why, Exit.INCOMPLETE)
@@ -50,10 +52,17 @@ def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Ses
     return Check(check_id, "passed", scored, Exit.GO)
 
 
+def _lost(bundle: Mapping[str, Any], lost: int) -> str:
+    unreadable = bundle.get("n_judge_unreadable", 0)
+    return f"judges gave no verdict {lost} times, {unreadable} of them in unreadable replies"
+
+
 def _failure(bundle: Mapping[str, Any], limit: int, session: Session) -> str | None:
     unscored = bundle["n_unscored"]
     if unscored > limit:
-        return f"{unscored} of {bundle['n_attempted']} attempts have no score (allowed: {limit})"
+        text = f"{unscored} of {bundle['n_attempted']} attempts have no score (allowed: {limit})"
+        lost = bundle.get("n_judge_failures")
+        return f"{text}; {_lost(bundle, lost)}" if lost else text
     if session.unscored > limit:
         return f"{session.unscored} were made again and have no score; the earlier ones stand"
     return None

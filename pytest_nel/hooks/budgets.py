@@ -6,6 +6,7 @@ from typing import Any
 from pytest_nel.config.schema import BudgetConfig
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.budget import Budget, Purse
+from pytest_nel.engine.judge_panel import judge_prices
 from pytest_nel.engine.past import Mode
 from pytest_nel.hooks.state import BenchmarkRun, Run
 
@@ -41,7 +42,13 @@ class Budgets:
         budgets = [self._made(bench.plan.id, own)] if own.limits else []
         if bench.suite in self._of_suites:
             budgets.append(self._of_suites[bench.suite])
-        return Purse(budgets, self._prices[bench.plan.id])
+        return Purse(budgets, self._prices[bench.plan.id], self._of_judges(bench))
+
+    def _of_judges(self, bench: BenchmarkRun) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = judge_prices(bench.plan, self._run.services).get(
+            "judge_prices", {}
+        )
+        return found
 
     def _made(self, name: str, limits: BudgetConfig) -> Budget:
         worker = self._run.worker
@@ -49,13 +56,19 @@ class Budgets:
 
     def _refuse_unpriced(self, whose: str, benches: Sequence[BenchmarkRun]) -> None:
         without = [bench.plan.id for bench in benches if not self._prices[bench.plan.id]]
+        known = [self._prices[bench.plan.id] or {} for bench in benches]
+        for bench in benches:
+            priced = self._of_judges(bench)
+            judges = dict.fromkeys(name for spec in bench.plan.judges for name in spec.services())
+            without += [f"the judge {name}" for name in judges if name not in priced]
+            known += priced.values()
         if without:
             msg = (
                 f"{whose} limits the cost, but what {', '.join(without)} costs is not known: give "
                 "its service `prices`, or limit max_tokens instead"
             )
             raise ConfigError(msg)
-        found = {str((self._prices[bench.plan.id] or {})["currency"]) for bench in benches}
+        found = {str(prices["currency"]) for prices in known}
         if len(found) > 1:
             msg = f"{whose} limits the cost, but prices are in {' and '.join(sorted(found))}"
             raise ConfigError(msg)

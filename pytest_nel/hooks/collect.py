@@ -15,6 +15,7 @@ from pytest_nel.config.matrix import entries
 from pytest_nel.config.schema import BenchmarkConfig, BudgetConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.engine.judge_plan import with_rubrics
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.plan import make_plan
 from pytest_nel.engine.plugin_options import check_options
@@ -66,7 +67,7 @@ class SuiteFile(pytest.File):
         return items_of(self, environment, entry, written=written, location=location)
 
     def _base(self, run: Run) -> Path:
-        return run.config.invocation_params.dir if run.quick is not None else self.path.parent
+        return base_of(self, run)
 
 
 def _refuse_unnamed(name: str, run: Run, suite: Suite) -> None:
@@ -143,7 +144,7 @@ def items_of(
     loop = LoopThread("nel-plan")
     try:
         plan = make_plan(
-            _held(run, environment, entry, label).settled(),
+            with_rubrics(_held(run, environment, entry, label).settled(), base_of(node, run)),
             environment,
             loop.call(environment.dataset_size()),
             taken=frozenset(run.benchmarks),
@@ -166,6 +167,11 @@ def items_of(
     run.benchmarks[plan.id] = bench
     with _collector_paused():
         return [AttemptItem.for_attempt(bench, key) for key in plan.keys()]  # noqa: SIM118
+
+
+def base_of(node: pytest.Collector, run: Run) -> Path:
+    """The folder that a suite's files are relative to."""
+    return run.config.invocation_params.dir if run.quick is not None else node.path.parent
 
 
 def _held(

@@ -90,6 +90,8 @@ class DryRun:
         known = self._earlier()
         entries = [self._entry(bench, known) for bench in run.benchmarks.values()]
         services = dict.fromkeys(bench.service for bench in run.benchmarks.values())
+        specs = [spec for bench in run.benchmarks.values() for spec in bench.plan.judges]
+        services |= dict.fromkeys(name for spec in specs for name in spec.services())
         used = start_order(run.services, [name for name in services if name in run.services])
         return {
             "benchmarks": entries,

@@ -15,6 +15,13 @@ from pytest_nel.engine.budget import Purse
 from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.identity import Identity
+from pytest_nel.engine.judge import Judges
+from pytest_nel.engine.judge_panel import (
+    judge_identities,
+    judge_prices,
+    judges_with,
+    plan_judges,
+)
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.runtime import validated
 from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
@@ -75,12 +82,15 @@ def _begin(run: Run, item: pytest.Item) -> None:
     )
     take(run)
     engine.writing = _writing(run)
+    for bench in benches:
+        plan_judges(bench.plan, parts)
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
-    identities = [_identity(run, *pair) for pair in zip(benches, solvers, strict=True)]
-    who = list(zip(benches, solvers, identities, strict=True))
-    prices = {one.plan.id: _prices(run, one, by) for one, by, _ in who}
-    plans = [_plan_json(one, known) | prices[one.plan.id] for one, _, known in who]
+    judges = [judges_with(bench.plan, parts, run.services) for bench in benches]
+    identities = [_identity(run, *three) for three in zip(benches, solvers, judges, strict=True)]
+    who = list(zip(benches, solvers, judges, identities, strict=True))
+    prices = {one.plan.id: _prices(run, one, by) for one, by, _, _ in who}
+    plans = [_plan_json(one, with_, known) | prices[one.plan.id] for one, _, with_, known in who]
     budgets = Budgets(run, {name: found.get("prices") for name, found in prices.items()})
     purses = [budgets.purse(bench) if asks else Purse() for bench in benches]
     check_comparable(run, plans)
@@ -88,9 +98,9 @@ def _begin(run: Run, item: pytest.Item) -> None:
         settle(run, bench, plan, identity)
     write_snapshot(run)  # only now: one that is refused changes nothing
     room = rooms(run, benches)
-    for (bench, solver, identity), purse in zip(who, purses, strict=True):
-        how = _how(run, bench, identity, room[bench.plan.id])
-        engine.add(bench.plan, solver, replace(how, purse=purse))
+    for (bench, solver, with_, identity), purse in zip(who, purses, strict=True):
+        how = replace(_how(run, bench, identity, room[bench.plan.id]), judges=with_, purse=purse)
+        engine.add(bench.plan, solver, how)
     limit, window = limits(run, benches, max(room.values()))
     if (told := told_to_stop(run)) is not None:  # while all this was made ready
         engine.stop(told)
@@ -135,11 +145,11 @@ def _writing(run: Run) -> Writing:
     )
 
 
-def _identity(run: Run, bench: BenchmarkRun, solver: Solver) -> Identity:
+def _identity(run: Run, bench: BenchmarkRun, solver: Solver, judges: Judges) -> Identity:
     configured = solver is run.solvers
     options = bench.plan.config.solver.model_dump() if configured else None
     looks = run.mode is not Mode.RESCORE and reads_row(None if configured else solver, options)
-    judging = bench.plan.judging()
+    judging = {**bench.plan.judging(), **({"judges": judges.facts} if judges else {})}
     return Identity(_who(run, bench, solver), judging, reads_row=looks)
 
 
@@ -180,16 +190,18 @@ def _prices(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
     """Prices for the plan, outside of all that makes runs comparable; of no other endpoint."""
     asked = _asked(run, bench, solver)
     prices = None if asked is None else asked.options.get("prices")
+    of_judges = judge_prices(bench.plan, run.services)
     if prices is None:
-        return {}
+        return of_judges
     found: Prices = validated(Prices, prices, f"services.{bench.service}.prices")
-    return {"prices": found.model_dump()}
+    return {"prices": found.model_dump(), **of_judges}
 
 
-def _plan_json(bench: BenchmarkRun, identity: Identity) -> JsonObject:
+def _plan_json(bench: BenchmarkRun, judges: Judges, identity: Identity) -> JsonObject:
     facts = bench.plan.as_json()
     who = fingerprint_of(identity.answering)
     facts["fingerprint"] = {**facts["fingerprint"], **who, "judging": identity.judging}
+    facts["fingerprint"] |= judge_identities(bench.plan, judges)
     facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
     facts["reads_row"] = identity.reads_row

@@ -8,7 +8,7 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import Endpoint
 from pytest_nel.hooks.services import RunningServices
-from pytest_nel.hooks.state import run_key
+from pytest_nel.hooks.state import Run, run_key
 from pytest_nel.http.client import ModelClient
 
 
@@ -24,12 +24,38 @@ def nel_solver(pytestconfig: pytest.Config) -> Solver:
 def nel_model(pytestconfig: pytest.Config) -> ModelClient:
     """The client of the run's only model endpoint, for solvers of your own."""
     run = pytestconfig.stash[run_key]
-    if run.engine is None or run.parts is None or len(run.services) != 1:
-        names = ", ".join(run.services) or "none"
+    models = [name for name in run.services if name not in _only_judges(run)]
+    if run.engine is None or run.parts is None or len(models) != 1:
+        names = ", ".join(models) or "none"
         msg = f"nel_model needs a run with one model service; this one has: {names}"
         raise ConfigError(msg)
     run.model_asked = True
-    return run.parts.client(next(iter(run.services)))
+    return run.parts.client(models[0])
+
+
+@pytest.fixture(scope="session")
+def nel_judge(pytestconfig: pytest.Config) -> ModelClient:
+    """The client of the run's only judging service, for solvers and fixtures of your own."""
+    run = pytestconfig.stash[run_key]
+    judges = _judging(run)
+    if run.engine is None or run.parts is None or len(judges) != 1:
+        names = ", ".join(sorted(judges)) or "none"
+        msg = f"nel_judge needs a run with one service that judges; this one has: {names}"
+        raise ConfigError(msg)
+    return run.parts.client(next(iter(judges)))
+
+
+def _judging(run: Run) -> set[str]:
+    """The services that judge."""
+    plans = [bench.plan for bench in run.benchmarks.values()]
+    return {name for plan in plans for spec in plan.judges for name in spec.judges}
+
+
+def _only_judges(run: Run) -> set[str]:
+    """The services that metrics ask, and no solver."""
+    plans = [bench.plan for bench in run.benchmarks.values()]
+    asked = {name for plan in plans for spec in plan.judges for name in spec.services()}
+    return asked - {str(bench.service) for bench in run.benchmarks.values()}
 
 
 @pytest.fixture(scope="session")

@@ -32,14 +32,16 @@ def at_once(run: Run, bench: BenchmarkRun) -> int:
     benchmark's ``timeout`` runs. Where the client does not hold C by itself (another benchmark
     wants more of it, or a fixture brings the solver), the attempts themselves are held to C.
     """
-    if run.mode is Mode.RESCORE:
-        return 1
     share = share_of(bench.plan.config.max_concurrent, *_share(run))
+    if run.mode is Mode.RESCORE:
+        return share if bench.plan.judges else 1
     if bench.brought or bench.service is None or run.parts is None:
         return share
     run.parts.client(bench.service)
     ceiling = run.parts.allowed(bench.service)
-    return share if share < ceiling else 2 * ceiling
+    if share < ceiling:
+        return share
+    return (4 if bench.plan.judges else 2) * ceiling  # while some are judged others are solved
 
 
 def rooms(run: Run, benches: Sequence[BenchmarkRun]) -> dict[str, int]:

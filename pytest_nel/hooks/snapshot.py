@@ -1,8 +1,10 @@
 """The suite file in the run's directory: whatever was measured can be run again as a file."""
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from pytest_nel.config.interpolate import escape
@@ -48,4 +50,19 @@ def _entry(bench: BenchmarkRun) -> dict[str, Any]:
     name = bench.written["name"]
     if anchored(bench.plan.config.name, bench.node.path.parent) != bench.plan.config.name:
         name = f"{escape(str(bench.node.path.parent.absolute()))}/{name}"
-    return {**bench.written, "name": name}
+    return {**bench.written, "name": name, **_scoring(bench)}
+
+
+def _scoring(bench: BenchmarkRun) -> dict[str, Any]:
+    """``scoring`` with its rubric files where they are, wherever the snapshot is run from."""
+    metrics = bench.plan.config.scoring.metrics
+    scoring = bench.written.get("scoring")
+    if not isinstance(scoring, Mapping) or not isinstance(scoring.get("metrics"), list):
+        return {}
+    written = [dict(each) for each in scoring["metrics"]]
+    for raw, metric in zip(written, metrics, strict=True):
+        file = getattr(metric, "rubric_file", None)
+        if file is not None and not Path(file).is_absolute():
+            folder = escape(str(bench.node.path.parent.absolute()))
+            raw["rubric_file"] = f"{folder}/{raw['rubric_file']}"
+    return {"scoring": {**scoring, "metrics": written}}

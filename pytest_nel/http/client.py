@@ -334,7 +334,7 @@ class ModelClient:
         seconds = self._retry.pause(fault, made)
         if seconds is None:
             failure = self._failure(fault, made)
-            failure.requests = made
+            failure.requests, failure.status = made, fault.status
             raise failure
         stats.retries += 1
         stats.last_retry_reason = self._secrets.out_of_text(str(fault))

@@ -7,6 +7,7 @@ _MOST = 10_000_000  # attempts of a benchmark, or tokens of each; beyond it a nu
 _COUNTS = (
     *("n_results", "n_planned", "n_total", "n_attempted", "n_scored", "n_correct", "n_wrong"),
     *("n_unparsed", "n_unscored", "n_truncated", "n_empty", "n_made_again"),
+    *("n_judge_failures", "n_judge_unreadable"),
 )
 _Path: TypeAlias = tuple[str, ...]
 _Fits: TypeAlias = Callable[[Any], bool]

@@ -20,7 +20,7 @@ def scores(tally: Tally, table: Table, plan: Mapping[str, Any]) -> JsonObject:
     result = headline_metrics(columns, table, plan["repeats"]) | further_scorers(tally, table)
     result["summary"] = summary(reward for reward in columns.reward if not math.isnan(reward))
     result["rates"] = rates(tally)
-    result["runtime"] = runtime(tally, plan.get("prices"))
+    result["runtime"] = runtime(tally, plan.get("prices"), plan.get("judge_prices"))
     result["failures"] = failures(tally)
     if found := breakdowns(columns, table):
         result["breakdowns"] = found
@@ -64,6 +64,7 @@ def bundle(tally: Tally, plan: Mapping[str, Any], run: Mapping[str, Any]) -> Jso
         "n_refusals": tally.refusals,
         "n_cached": tally.cached,
         "n_made_again": tally.made_again,
+        **tally.judges.counts(),
         **_extent(tally, plan),
     }
     if found := categories(tally.columns, table):

@@ -62,6 +62,7 @@ class Known(NamedTuple):
         score_key: :func:`short` of its score_key; 0 where its writer gave none.
         outcome: Its outcome.
         again: A later answer that nobody has judged yet; it never hides a finished attempt.
+        said: Where the last judgement stands, though it may have been dropped since.
     """
 
     answer: Answer | None
@@ -69,6 +70,7 @@ class Known(NamedTuple):
     score_key: int
     outcome: Outcome | None
     again: Answer | None
+    said: Place | None = None
 
 
 NOTHING = Known(None, None, 0, None, None)
@@ -162,6 +164,7 @@ class JournalIndex:
         self._open, self._alone = bytearray(), bytearray()  # open: begun and not judged since
         self._outcomes = bytearray()
         self._answers, self._again, self._judged = _Lines(), _Lines(), _Lines()
+        self._dropped: dict[int, Place] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -183,6 +186,7 @@ class JournalIndex:
             self._judged.keys[row],
             _OUTCOMES[self._outcomes[row]],
             self._again.answer(row),
+            self._judged.place(row) or self._dropped.get(row),
         )
 
     def unfinished(self) -> Iterator[tuple[tuple[int, int], Path, bool]]:
@@ -294,6 +298,8 @@ class JournalIndex:
             self._open[row] = 0
             self._enter_judgement(row, place, head)
         else:
+            if (said := self._judged.place(row)) is not None:
+                self._dropped[row] = said
             self._judged.clear(row)
             self._outcomes[row] = 0
             self._begun[row], self._open[row] = _NONE, 0  # nobody is waited for

@@ -19,6 +19,7 @@ _NOT_THE_MODEL = frozenset(
     {
         *("system", "infra_error", "tool_infra", "rate_limit", "server_error", "solve_timeout"),
         *("model_timeout", "model_error", "auth_error", "protocol_error", "scorer_error"),
+        "judge_error",
     }
 )
 """Those that leave a problem without a score, with or without an error in words."""

@@ -137,6 +137,8 @@ def further_scorers(tally: Tally, table: Table) -> JsonObject:
         metric = result[f"scorer:{name}"] = _further(scores, table, tally.attempted)
         if failed := tally.scorer_failures[name]:
             metric |= {"n_failed": failed, "error": tally.scorer_errors[name]}
+        if (judge := tally.judges.metrics.get(f"scorer:{name}")) is not None:
+            metric |= judge.as_json()
     return result
 
 

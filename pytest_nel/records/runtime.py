@@ -11,12 +11,17 @@ _POINTS = (50, 90, 95, 99)
 _MILLION = 1_000_000
 
 
-def runtime(tally: Tally, prices: Mapping[str, Any] | None = None) -> JsonObject:
+def runtime(
+    tally: Tally,
+    prices: Mapping[str, Any] | None = None,
+    judge_prices: Mapping[str, Any] | None = None,
+) -> JsonObject:
     """runtime_stats.json: counts, tokens and times; unknown tokens are counted, not guessed.
 
     Args:
         tally: Sums over the records.
         prices: Of the plan: money per million prompt and completion tokens.
+        judge_prices: The same by service that judges.
     """
     seconds = tally.elapsed
     stats: JsonObject = {
@@ -40,6 +45,8 @@ def runtime(tally: Tally, prices: Mapping[str, Any] | None = None) -> JsonObject
     }
     if prices:
         stats["cost"] = cost(tally, prices)
+    if judges := tally.judges.runtime(judge_prices or {}):
+        stats["judges"] = judges
     return stats
 
 

@@ -17,6 +17,7 @@ from pytest_nel.records.columns import (
     Columns,
 )
 from pytest_nel.records.failing import failure_of, refused, truncated
+from pytest_nel.records.judges import JudgeTally
 from pytest_nel.records.record import total_tokens
 
 _EXEMPLARS = 3
@@ -44,6 +45,7 @@ class Tally:
         unscored_by: The unscored ones among those.
         scorer_failures: Answers on which a further scorer failed, by its name.
         scorer_errors: What it said first.
+        judges: What judges said and took.
         begins: Unix time of each attempt, as ``ends``.
     """
 
@@ -76,6 +78,7 @@ class Tally:
     made_again: int = 0
     scorer_failures: Counter[str] = field(default_factory=Counter)
     scorer_errors: dict[str, str] = field(default_factory=dict)
+    judges: JudgeTally = field(default_factory=JudgeTally)
     begins: "array[float]" = field(default_factory=lambda: array("d"))
     ends: "array[float]" = field(default_factory=lambda: array("d"))
 
@@ -114,6 +117,7 @@ class Tally:
         if failure := failure_of(solved, scored):
             self._failure(solved, scored, failure)
         self._further(scored)
+        self.judges.add(scored.get("details") or {})
         self._span(solved, scored)
         self.cached += bool(solved.get("cached"))
         self.made_again += solved.get("because") in {"wrong", "unparsed"}

@@ -175,6 +175,7 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
         )
         lines.append(Line(text, {"yellow": True}))
     lines += _failed_scorers(bundle)
+    lines += _judges(bundle)
     categories = bundle["benchmark"]["scores"]["failures"]["categories"]
     unscored = bundle["n_unscored"]
     if unscored:
@@ -198,6 +199,20 @@ def _failed_scorers(bundle: Mapping[str, Any]) -> list[Line]:
             text = f"{bundle['benchmark']['name']}: scorer {name.removeprefix(_FURTHER)} failed on "
             text += f"{failed:,} {'answer' if failed == 1 else 'answers'}: {error}"
             lines.append(Line(text, {"yellow": True}))
+    return lines
+
+
+def _judges(bundle: Mapping[str, Any]) -> list[Line]:
+    """What judging took, by service: no token of it is the model's."""
+    lines = []
+    for service, took in bundle["benchmark"]["scores"]["runtime"].get("judges", {}).items():
+        text = f"{bundle['benchmark']['name']}: judge {service}: {took['calls']:,} replies, "
+        text += f"{took['total_tokens']:,} tokens"
+        if cost := took.get("cost"):
+            text += f", {cost['total']:,.4f} {cost['currency']}"
+        if unreadable := took["unreadable_replies"]:
+            text += f", {unreadable:,} unreadable"
+        lines.append(Line(text))
     return lines
 
 

@@ -12,14 +12,13 @@ from tests.plugin.running import Ended, Nel, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 from tests.support.processes import heeding_ctrl_c, until
 
+pytestmark = pytest.mark.everywhere
+
 Send = Callable[[int, int], None]
 STOPPED = "SIGTERM received, nothing more was asked: resume it with --nel-resume"
 COLLECTING = """
 import os, pathlib, time
 from pytest_nel import benchmark, exact_match, scorer
-
-pytestmark = pytest.mark.everywhere
-
 
 def rows():
     pathlib.Path(f"collecting-{os.getpid()}").touch()

@@ -3,6 +3,12 @@
 import pytest
 
 from pytest_nel.config.load import Suite, parse_suite
+from pytest_nel.config.metrics import (
+    EnsembleMetric,
+    JudgeMetric,
+    PairwiseMetric,
+    RewardModelMetric,
+)
 from pytest_nel.core.errors import ConfigError
 
 SUITE = """\
@@ -29,7 +35,7 @@ def complaint(*lines: str) -> str:
 
 def test_a_metric_is_a_scorer_by_its_name() -> None:
     (metric,) = (
-        parse("metrics: [{name: numeric_match, type: scorer}]").config.benchmarks[0].scoring.metrics
+        parse("metrics: [{name: numeric_match, type: scorer}]").config.benchmarks[0].scoring.scorers
     )
 
     assert (metric.name, metric.uses, metric.config) == ("numeric_match", "numeric_match", None)
@@ -38,7 +44,7 @@ def test_a_metric_is_a_scorer_by_its_name() -> None:
 def test_a_metric_may_have_a_name_and_settings_of_its_own() -> None:
     line = "metrics: [{name: strict, type: scorer, scorer: exact_match, config: {case: true}}]"
 
-    (metric,) = parse(line).config.benchmarks[0].scoring.metrics
+    (metric,) = parse(line).config.benchmarks[0].scoring.scorers
 
     assert (metric.name, metric.uses, metric.config) == ("strict", "exact_match", {"case": True})
 
@@ -74,13 +80,118 @@ def test_two_metrics_of_one_name_are_refused_with_the_line_of_the_second() -> No
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["judge", "pairwise_judge", "ensemble_judge", "sandbox", "reward_model", "custom"],
+    ("kind", "way_out"), [("custom", "write the scorer in Python"), ("sandbox", "needs a sandbox")]
 )
-def test_other_metric_types_are_not_supported_yet(kind: str) -> None:
-    said = complaint("metrics:", f"  - {{name: x, type: {kind}, service: judge}}")
+def test_metric_types_that_are_refused_name_a_way_out(kind: str, way_out: str) -> None:
+    said = complaint("metrics:", f"  - {{name: x, type: {kind}}}")
 
     assert f"s.yaml:8: benchmarks[0].scoring.metrics[0].type: metric type {kind!r} is not" in said
+    assert way_out in said
+
+
+JUDGES = (
+    "{name: j, type: judge, service: grader, min_score: 0, max_score: 10, rubric: Be strict.}",
+    "{name: p, type: pairwise_judge, judge_service: grader, baseline_field: old}",
+    "{name: e, type: ensemble_judge, services: [grader, other], aggregation: median}",
+    "{name: r, type: reward_model, service: grader, score_range: [-4, 4]}",
+)
+
+
+def judging(*metrics: str, tail: str = "") -> Suite:
+    services = "".join(
+        f"  {name}: {{type: api, url: 'http://g/v1/chat/completions', "
+        f"protocol: chat_completions, model: {model}}}\n"
+        for name, model in (("grader", "g"), ("other", "o"))
+    )
+    lines = ["metrics:", *(f"  - {metric}" for metric in metrics), *([tail] if tail else [])]
+    text = SUITE.replace("benchmarks:\n", services + "benchmarks:\n")
+    text += "".join(f"      {line}\n" for line in lines)
+    return parse_suite(text, "s.yaml", {}, scorers=KNOWN)
+
+
+def test_every_kind_of_judge_is_read() -> None:
+    scoring = judging(*JUDGES, tail="primary: p").config.benchmarks[0].scoring
+
+    assert [type(metric) for metric in scoring.judges] == [
+        JudgeMetric,
+        PairwiseMetric,
+        EnsembleMetric,
+        RewardModelMetric,
+    ]
+    assert scoring.primary == "p"
+
+
+@pytest.mark.parametrize(
+    ("metric", "what"),
+    [
+        ("{name: j, type: judge}", "metrics[0].service: required, but missing"),
+        ("{name: j, type: judge, service: grade}", "metrics[0].service: no service is called"),
+        ("{name: j, type: judge, service: model}", "would judge its own answers (itself)"),
+        ("{name: j, type: judge, service: grader, min_score: 5}", "expected min_score below"),
+        ("{name: j, type: judge, service: grader, scale: 5}", "metrics[0].scale: unknown key"),
+        (
+            "{name: j, type: judge, service: grader, rubric: x, rubric_file: y}",
+            "metrics[0]: expected rubric or rubric_file, not both",
+        ),
+        (
+            "{name: j, type: judge, service: grader, swap_check: true, reference_free: true}",
+            "reference_free leaves none",
+        ),
+        (
+            "{name: j, type: judge, service: grader, preset: simpleqa, max_score: 3}",
+            "the preset simpleqa has its own: leave out max_score",
+        ),
+        (
+            "{name: e, type: ensemble_judge, services: [grader, nobody]}",
+            "metrics[0].services[1]: no service is called 'nobody'",
+        ),
+        ("{name: e, type: ensemble_judge, services: [grader]}", "at least 2 entry"),
+        (
+            "{name: p, type: pairwise_judge, judge_service: grader}",
+            "expected baseline_service or baseline_field",
+        ),
+        (
+            "{name: p, type: pairwise_judge, judge_service: grader, max_score: 5}",
+            "metrics[0].max_score: not supported: a pairwise judge gives win, tie or loss",
+        ),
+        (
+            "{name: r, type: reward_model, service: grader, mode: pairwise}",
+            "metrics[0].mode: mode pairwise is not supported: use type pairwise_judge",
+        ),
+        (
+            "{name: r, type: reward_model, service: grader, score_range: [1, 0]}",
+            "with low below high",
+        ),
+    ],
+)
+def test_a_judge_that_cannot_work_is_refused_with_its_line(metric: str, what: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        judging(metric)
+
+    said = str(caught.value)
+    assert what in said
+    assert said.startswith("s.yaml:10: ")
+    assert len(said.splitlines()) == 1
+
+
+def test_a_model_under_another_name_judges_itself_too_unless_it_may() -> None:
+    url = "http://h/v1/chat/completions/"
+    twin = f"  twin: {{type: api, url: '{url}', protocol: chat_completions, model: m}}\n"
+    text = SUITE.replace("benchmarks:\n", twin + "benchmarks:\n")
+    line = "      metrics: [{name: j, type: judge, service: twin%s}]\n"
+
+    with pytest.raises(ConfigError, match="would judge its own answers") as caught:
+        parse_suite(text + line % "", "s.yaml", {}, scorers=KNOWN)
+    allowed = parse_suite(text + line % ", allow_self_judge: true", "s.yaml", {}, scorers=KNOWN)
+
+    assert "service 'model' is asked for the same model" in str(caught.value)
+    assert len(allowed.config.benchmarks[0].scoring.judges) == 1
+
+
+def test_primary_names_a_metric() -> None:
+    said = complaint("primary: exact", "metrics: [{name: exact_match, type: scorer}]")
+
+    assert "benchmarks[0].scoring.primary: no metric is called 'exact'. Did you mean" in said
 
 
 def test_a_misspelt_metric_type_is_unknown() -> None:
@@ -89,12 +200,13 @@ def test_a_misspelt_metric_type_is_unknown() -> None:
     assert "unknown metric type 'scorrer'. Did you mean 'scorer'?" in said
 
 
-@pytest.mark.parametrize("line", ["primary: exact_match", "include_defaults: true"])
-def test_keys_without_a_meaning_here_are_not_supported_yet(line: str) -> None:
-    said = complaint(line, "metrics: [{name: exact_match, type: scorer}]")
+def test_a_key_without_a_meaning_here_is_refused_with_the_reason() -> None:
+    said = complaint("include_defaults: true", "metrics: [{name: exact_match, type: scorer}]")
 
-    key = line.partition(":")[0]
-    assert said == f"s.yaml:7: benchmarks[0].scoring.{key}: not supported yet; leave it out"
+    assert said == (
+        "s.yaml:7: benchmarks[0].scoring.include_defaults: a benchmark's own scorer always counts: "
+        "leave it out"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
-from pytest_nel.config.schema import BenchmarkConfig, MetricConfig, PluginSpec
+from pytest_nel.config.metrics import MetricConfig
+from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, GracefulError
 from pytest_nel.core.types import AttemptKey, ScorerInput, SolveResult, VerifyResult
 from pytest_nel.engine.plan import make_plan
@@ -333,3 +334,19 @@ def test_rewards_come_out_of_the_journal_as_they_went_in() -> None:
         "a": 1 / 3,
         "b": None,
     }
+
+
+@pytest.mark.asyncio
+async def test_a_primary_metric_decides_and_the_own_scorer_is_kept_beside(tmp_path: Path) -> None:
+    scoring = {**METRICS, "primary": "numeric_match"}
+
+    record = await attempted(
+        tmp_path,
+        Says("it is 2.0"),
+        sums(lambda _: 0.25),
+        key=AttemptKey("sums", 1, 0),
+        scoring=scoring,
+    )
+
+    assert (record.scored.outcome, record.scored.reward) == ("correct", 1.0)
+    assert record.scored.details["own_scorer"] == {"outcome": "wrong", "reward": 0.25}

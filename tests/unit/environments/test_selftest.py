@@ -15,6 +15,7 @@ from pytest_nel.core.types import ScorerInput, SeedResult
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.environments.selftest import Found, selftest
 from pytest_nel.scoring.choice import multichoice_regex
+from pytest_nel.scoring.judging.request import needs_judge
 from pytest_nel.scoring.line import answer_line
 from pytest_nel.scoring.numeric import numeric_match
 
@@ -351,3 +352,16 @@ def test_the_form_that_was_understood_is_tried_first_on_the_next_row() -> None:
 
     assert tried(hash_only, data).status == "passed"
     assert asked[asked.index("#### 1") + 1 :] == ["", "#### 2", "", "#### 3", "#### 2"]
+
+
+def test_what_only_a_model_can_judge_is_not_tried() -> None:
+    def asks(sample: ScorerInput) -> object:
+        return 1.0 if sample.response == "60" else needs_judge()
+
+    alone = tried(None, judge="generic")
+    always = tried(lambda _: needs_judge(), judge="generic", gold="{target}")
+    sometimes = tried(asks, rows("60"), judge="generic")
+
+    expected = "not possible: a model judges, and asking it costs something"
+    assert alone.status == always.status == expected
+    assert sometimes.status == "passed"

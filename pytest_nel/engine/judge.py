@@ -1,0 +1,209 @@
+"""The judges of a benchmark at work: after the answer is in the journal, on the engine's loop."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+from pytest_nel.config.metrics import PairwiseMetric
+from pytest_nel.core.errors import FailureKind, InfraError, NoVerdict
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.types import JsonObject, Message, Outcome
+from pytest_nel.engine.judge_call import Panelist, together
+from pytest_nel.engine.judge_kinds import Hearing, Matter
+from pytest_nel.engine.judge_plan import JudgeSpec
+from pytest_nel.engine.plan import BenchmarkPlan
+from pytest_nel.environments.builtin import BenchmarkEnvironment
+from pytest_nel.environments.scorers import PREFIX
+from pytest_nel.records.record import RESPONSE_LIMIT, Scored, Solved, dumps
+from pytest_nel.scoring.judging.prompts import Case, conversation_text
+from pytest_nel.scoring.judging.request import NEEDS_JUDGE, request_of, wants_judge
+
+OWN = "own_scorer"
+"""Key of the details under which the benchmark's own scorer stands where a metric is primary."""
+
+_NOBODY = (
+    "the scorer asks for a judge, and none was asked: write judge='generic' into the @benchmark, "
+    "and name a judge in the suite"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Asks the judges of one benchmark.
+
+    Attributes:
+        specs: The judges.
+        panels: The models that each asks, by its name, then by service.
+        facts: What determines the verdicts of each, by name.
+    """
+
+    specs: Sequence[JudgeSpec] = ()
+    panels: Mapping[str, Mapping[str, Panelist]] = field(default_factory=dict)
+    facts: Mapping[str, JsonObject] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.specs)
+
+    async def judged(
+        self, plan: BenchmarkPlan, solved: Solved, scored: Scored, earlier: Scored | None = None
+    ) -> Scored:
+        """Add the rewards of those judges that have given none yet.
+
+        Args:
+            plan: The benchmark.
+            solved: The answer.
+            scored: Its judgement so far.
+            earlier: A judgement that counts no more as a whole: what of it was made by the same
+                judge of the same answer is taken from it.
+        """
+        asked = [spec for spec in self.specs if _is_asked(plan, spec, solved, scored)]
+        if not asked:
+            return scored
+        began = time.perf_counter()
+        before = earlier or scored
+        found = await asyncio.gather(
+            *(self._one(plan, spec, solved, (scored, before)) for spec in asked)
+        )
+        details = {f"{PREFIX}{spec.name}": said for spec, said in zip(asked, found, strict=True)}
+        rewards = {spec.name: said["reward"] for spec, said in zip(asked, found, strict=True)}
+        return replace(
+            scored,
+            scorer_rewards={**scored.scorer_rewards, **rewards},
+            details={**scored.details, **details},
+            verify_ms=scored.verify_ms + (time.perf_counter() - began) * 1000,
+        )
+
+    async def _one(
+        self, plan: BenchmarkPlan, spec: JudgeSpec, solved: Solved, known: tuple[Scored, Scored]
+    ) -> JsonObject:
+        """What a judge says; where it says nothing, why."""
+        scored, before = known
+        said: Mapping[str, Any] = before.details.get(f"{PREFIX}{spec.name}") or {}
+        facts = self.facts.get(spec.name, {})
+        key = _key(facts, solved, scored)
+        if said.get("key") == key and said.get("reward") is not None:
+            return dict(said)
+        base: JsonObject = {"method": spec.metric.type, "preset": spec.preset, "key": key}
+        if not solved.response.strip():
+            return {**base, "reward": 0.0, "parsed": False, "empty": True}
+        hearing = Hearing(spec, self.panels[spec.name])
+        try:
+            matter = _matter(plan.environment, solved, scored)
+            matter = matter._replace(baseline=_baseline(spec, said, facts, solved))
+            came = await hearing.judge(matter)
+            result = {**base, "reward": came.reward, **came.facts}
+        except InfraError as error:
+            result = {**base, "reward": None, **_why(error)}
+        if spec.baseline is not None and hearing.baseline is not None:
+            result |= {"baseline": hearing.baseline, "baseline_key": _baseline_key(facts, solved)}
+        spent = {service: each.as_json() for service, each in hearing.spent.items()}
+        lost = said.get("spent") if said.get("reward") is None else None
+        return {**result, "spent": together(lost or {}, spent)}
+
+
+def with_primary(plan: BenchmarkPlan, scored: Scored) -> Scored:
+    """The judgement by the metric whose reward is the attempt's.
+
+    A scorer that has decided without its judge has decided; one that asks for a judge where none
+    grades leaves the attempt unscored.
+    """
+    name = plan.primary
+    if name is None or name not in scored.scorer_rewards:
+        if scored.reward is not None and wants_judge(scored.details):
+            return _unscored(scored, FailureKind.JUDGE, _NOBODY)
+        return scored
+    said: Mapping[str, Any] = scored.details.get(f"{PREFIX}{name}") or {}
+    reward = scored.scorer_rewards[name]
+    if reward is None:
+        kind = str(said.get("kind") or FailureKind.SCORER)
+        return _unscored(scored, kind, str(said.get("error") or f"metric {name!r} failed"))
+    missed: Outcome = "wrong" if said.get("parsed", True) else "unparsed"
+    own = {} if wants_judge(scored.details) else {OWN: _own(scored)}
+    return replace(
+        scored,
+        outcome="correct" if reward >= plan.environment.pass_at else missed,
+        reward=reward,
+        details={**scored.details, **own},
+        failure=None,
+        error=None,
+    )
+
+
+def _unscored(scored: Scored, kind: str, text: str) -> Scored:
+    return replace(scored, outcome="unscored", reward=None, failure=str(kind), error=text)
+
+
+def _own(scored: Scored) -> JsonObject:
+    """What the benchmark's own scorer has said."""
+    facts: JsonObject = {"outcome": scored.outcome, "reward": scored.reward}
+    return facts | ({"error": scored.error} if scored.error else {})
+
+
+def _is_asked(plan: BenchmarkPlan, spec: JudgeSpec, solved: Solved, scored: Scored) -> bool:
+    if scored.scorer_rewards.get(spec.name) is not None:
+        return False
+    if solved.failure is not None:  # there is no answer
+        return False
+    if spec.on_request and solved.response.strip() and not wants_judge(scored.details):
+        return False
+    return scored.reward is not None or spec.name == plan.primary
+
+
+def _why(error: InfraError) -> JsonObject:
+    facts: JsonObject = {"error": str(error)[:1_000], "kind": str(error.kind)}
+    if isinstance(error, NoVerdict):
+        facts["unreadable"] = error.unreadable
+    return facts
+
+
+def _key(facts: Mapping[str, Any], solved: Solved, scored: Scored) -> str:
+    """What determines a judge's verdict on an answer; 32 hex digits."""
+    asks = scored.details.get(NEEDS_JUDGE)
+    answer = [solved.prompt, solved.messages, solved.expected, solved.metadata, solved.response]
+    return _digest([facts, *answer, asks])
+
+
+def _baseline_key(facts: Mapping[str, Any], solved: Solved) -> str:
+    return _digest([facts.get("baseline"), solved.prompt, solved.messages, solved.system])
+
+
+def _digest(parts: Sequence[object]) -> str:
+    """The same before and after the parts were written to the journal."""
+    text = json.dumps(json.loads(dumps(parts)), sort_keys=True)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _baseline(
+    spec: JudgeSpec, said: Mapping[str, Any], facts: Mapping[str, Any], solved: Solved
+) -> str | None:
+    """The other model's answer of an earlier judgement, while it was asked the same."""
+    if not isinstance(spec.metric, PairwiseMetric) or spec.baseline is None:
+        return None
+    same = said.get("baseline_key") == _baseline_key(facts, solved)
+    found = said.get("baseline")
+    whole = isinstance(found, str) and len(found) <= RESPONSE_LIMIT
+    return found if same and whole else None
+
+
+def _matter(environment: EvalEnvironment, solved: Solved, scored: Scored) -> Matter:
+    """What is to be judged; the benchmark's scorer may have named parts of it."""
+    asks = request_of(scored.details)
+    row: Mapping[str, Any] = solved.metadata
+    if isinstance(environment, BenchmarkEnvironment):
+        row = environment.sample(solved.response, solved.expected, solved.metadata).metadata
+    conversation = _conversation(solved)
+    task = solved.prompt if solved.messages is None else conversation_text(conversation)
+    reference = solved.expected if asks.reference is None else asks.reference
+    response = solved.response if asks.response is None else asks.response
+    return Matter(Case(task, response, reference), conversation, row, asks.criteria)
+
+
+def _conversation(solved: Solved) -> Sequence[Message]:
+    if solved.messages is not None:
+        return list(solved.messages)
+    user: Message = {"role": "user", "content": solved.prompt}
+    return [{"role": "system", "content": solved.system}, user] if solved.system else [user]
