@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,9 +84,16 @@ def _answer(scorer: Callable[..., Any] | None) -> str:
     """Read off the names that a scorer uses: nobody has to declare it, so it cannot be wrong."""
     if scorer is None:
         return "equal"
-    code = getattr(scorer, "__code__", None)
-    used = [name for name in SCORERS if code is not None and name in code.co_names]
-    return ", ".join(used) or "own"
+    used = _used(scorer)
+    return ", ".join(name for name, one in SCORERS.items() if one in used) or "own"
+
+
+def _used(function: Callable[..., Any]) -> list[object]:
+    """What a function names, and the values of tables among that."""
+    code, there = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    named = [there.get(name) for name in (() if code is None else code.co_names)]
+    tables = [value for value in named if isinstance(value, Mapping)]
+    return [*named, *(value for table in tables for value in table.values())]
 
 
 def _size(found: Benchmark) -> int | None:

@@ -102,7 +102,7 @@ def _package(section: str, wanted: Requirement, missing: Literal["absent", "fail
         return Finding(section, wanted.name, missing, f"not installed (wanted: {wanted.specifier})")
     if not wanted.specifier.contains(there, prereleases=True):
         said = f"{there}, but {wanted.specifier} is wanted"
-        return Finding(section, wanted.name, "failed", said)
+        return Finding(section, wanted.name, missing, said)
     return Finding(section, wanted.name, "ok", there)
 
 
