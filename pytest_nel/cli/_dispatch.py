@@ -34,7 +34,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
         from importlib.metadata import version  # noqa: PLC0415 - takes longer than all the rest
 
-        parser.exit(message=f"nel {version('pytest-nel')}\n")
+        sys.stdout.write(f"nel {version('pytest-nel')}\n")
+        parser.exit()
 
 
 def dispatch(words: Sequence[str], commands: Commands) -> int:

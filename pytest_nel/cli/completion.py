@@ -150,8 +150,9 @@ def _zsh(places: list[Place]) -> str:
 
 def _fish(places: list[Place]) -> str:
     lines = ["# nel: completion for fish", "complete -c nel -f"]
+    groups = [place.words[0] for place in places if place.words and place.below]
     for place in places:
-        when = f"-n '{_fish_condition(place)}'"
+        when = f"-n '{_fish_condition(place, groups)}'"
         lines += [f"complete -c nel {when} -a {name} -d '{d}'" for name, d in place.below.items()]
         said = " ".join(place.choices.get("", []))
         if said:
@@ -167,10 +168,11 @@ def _fish(places: list[Place]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fish_condition(place: Place) -> str:
-    seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in place.words)
-    below = f"not __fish_seen_subcommand_from {' '.join(place.below)}" if place.below else ""
-    return "; and ".join(part for part in (seen, below) if part)
+def _fish_condition(place: Place, groups: list[str]) -> str:
+    """``report`` is also a word below ``eval``: there it is another command."""
+    seen = [f"__fish_seen_subcommand_from {word}" for word in place.words]
+    others = list(place.below) or [word for word in groups if word not in place.words]
+    return "; and ".join([*seen, f"not __fish_seen_subcommand_from {' '.join(others)}"])
 
 
 _SCRIPTS = {"bash": _bash, "fish": _fish, "zsh": _zsh}

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,9 @@ def _said(command: list[str]) -> str:
 
 def _docker() -> Finding:
     """The daemon, not the program: the SDK talks to the daemon."""
+    host = getenv("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if host.startswith("unix://") and (why := _unreachable(host.removeprefix("unix://"))):
+        return Finding("programs", "docker", "absent", f"no daemon: {why}")
     docker: Any = import_module("docker")  # heavy, and without annotations
     try:
         client = docker.from_env(timeout=int(_PATIENCE))
@@ -138,6 +142,17 @@ def _docker() -> Finding:
     except (docker.errors.DockerException, OSError, KeyError) as error:
         return Finding("programs", "docker", "absent", f"no daemon: {showable(str(error), 200)}")
     return Finding("programs", "docker", "ok", f"daemon {said}")
+
+
+def _unreachable(path: str) -> str | None:
+    """Why nobody listens there; the SDK would leave a socket open that could not be connected."""
+    with socket.socket(socket.AF_UNIX) as tried:
+        tried.settimeout(_PATIENCE)
+        try:
+            tried.connect(path)
+        except OSError as error:
+            return f"{path}: {error.strerror or error}"
+    return None
 
 
 def _folders(options: argparse.Namespace) -> Iterator[Finding]:

@@ -47,11 +47,11 @@ def _log(run: Selected) -> Path:
     if run.entry is not None and run.entry.log is not None:
         return Path(run.entry.log)
     logs = sorted((run.directory / "logs").glob("nel-*.log"))
-    if logs:
+    if logs and run.entry is None:
         return logs[-1]
     others = sorted((run.directory / "logs").glob("*.log"))
-    served = f"; of the models that it served: {', '.join(map(str, others))}" if others else ""
-    msg = f"{run.directory}: this run printed to its terminal, so there is no log{served}"
+    beside = f"; others lie there: {', '.join(map(str, others))}" if others else ""
+    msg = f"{run.directory}: this run printed to its terminal, so there is no log{beside}"
     raise ConfigError(msg)
 
 

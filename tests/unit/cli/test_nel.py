@@ -44,6 +44,20 @@ def test_every_option_has_a_plugin_option_of_its_name() -> None:
     assert built == ["-p", "nel", *(f"--nel-{word.removeprefix('--')}" for word in words)]
 
 
+def test_an_option_that_may_be_given_repeatedly_is_passed_on_each_time() -> None:
+    built = arguments("s.nel.yaml", "--min", "a=0.5", "--min=b=0.7", "-O", "x.y=1", "-O", "z=[2]")
+
+    assert [word for word in built if word.startswith("--nel")] == [
+        *("--nel-min=a=0.5", "--nel-min=b=0.7", "--nel-override=x.y=1", "--nel-override=z=[2]"),
+    ]
+
+
+def test_a_dry_run_only_collects() -> None:
+    assert arguments("s.nel.yaml", "--dry-run") == [
+        *("-p", "nel", "--collect-only", "-q", "s.nel.yaml"),
+    ]
+
+
 def test_a_suite_is_the_last_argument_and_the_rest_is_pytests() -> None:
     built = arguments("s.nel.yaml", "--strict", "-vv", rest=("-k", "x"))
 
@@ -65,9 +79,15 @@ def test_a_value_that_begins_with_a_dash_stays_a_value() -> None:
         (["eval", "run", "/nowhere/s.yaml"], "no such suite file"),
         (["eval", "run", "-b", "basics", "--submit"], "--submit"),
         (["eval", "run", "-b", "basics", "--api-key", "sk-1"], "--api-key"),
-        (["eval", "run", "-b", "basics", "--background"], "--background"),
+        (["eval", "run", "-b", "basics", "--background", "--dry-run"], "leave --background out"),
         (["serve", "a"], "serve"),
         (["list", "--", "x"], "takes no arguments"),
+        (["list", "solver"], "invalid choice"),
+        (["eval", "status", "--watch", "0"], "--watch wants seconds"),
+        (["eval", "logs", "-n", "-1"], "-n wants a number"),
+        (["eval", "stop", "--wait", "nan"], "--wait wants seconds"),
+        (["validate", "basics", "-s", "0"], "-s wants a number"),
+        (["completion", "tcsh"], "invalid choice"),
     ],
 )
 def test_what_is_not_there_is_a_usage_error(
@@ -76,7 +96,7 @@ def test_what_is_not_there_is_a_usage_error(
     with pytest.raises(SystemExit) as ended:
         main(words)
 
-    assert ended.value.code == 2
+    assert ended.value.code == 4
     assert said in capsys.readouterr().err
 
 
@@ -84,7 +104,11 @@ def test_the_list_names_basics_with_its_first_line(capsys: pytest.CaptureFixture
     status = main(["list"])
 
     assert status == 0
-    assert "basics  Basics: 72 short questions" in capsys.readouterr().out
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["name", "size", "type", "answer", "needs", "description"]
+    (basics,) = (row for row in rows if row.startswith("basics "))
+    assert "72" in basics.split()
+    assert "  Basics: 72 short questions" in basics
 
 
 def test_the_exit_status_is_pytests(pytester: pytest.Pytester) -> None:
