@@ -36,10 +36,12 @@ def start(words: Sequence[str], store: RunStore, cwd: Path) -> int:
             "that can be written"
         )
         raise ConfigError(msg) from None
+    # `python -m` looks for modules in the folder where it is started, the script `nel` does not
+    safe = [] if sys.path[:1] == [str(Path.cwd())] else ["-P"]
     with file:
         process = subprocess.Popen(  # noqa: S603 - the words of the one who calls us
             [
-                *(sys.executable, "-P", "-m", "pytest_nel.cli.main", "eval", "run"),
+                *(sys.executable, *safe, "-m", "pytest_nel.cli.main", "eval", "run"),
                 *(f"--detached-log={log}", *words),
             ],
             stdin=subprocess.DEVNULL,

@@ -8,6 +8,7 @@ import pytest
 
 import pytest_nel
 from pytest_nel.cli import eval_run
+from pytest_nel.cli._command_line import pytest_arguments
 from pytest_nel.cli.main import main
 from pytest_nel.hooks.options import OPTIONS
 
@@ -16,7 +17,7 @@ def arguments(*words: str, rest: tuple[str, ...] = ()) -> list[str]:
     """What pytest would be given for these words."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     eval_run.add_arguments(parser)
-    return eval_run.pytest_arguments(parser.parse_args(words), rest)
+    return pytest_arguments(parser.parse_args(words), rest)
 
 
 def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:

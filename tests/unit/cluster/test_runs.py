@@ -5,6 +5,7 @@ import os
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from pytest_nel.core.errors import ConfigError, UnknownName
 MINE = mark_of(os.getpid()) or ""
 
 
-def entry(run_id: str = "20260102T030405Z-ab12", **changes: object) -> RunEntry:
+def entry(run_id: str = "20260102T030405Z-ab12", **changes: Any) -> RunEntry:
     """A run of this process."""
     made = RunEntry(
         run_id=run_id,
@@ -30,7 +31,7 @@ def entry(run_id: str = "20260102T030405Z-ab12", **changes: object) -> RunEntry:
         cwd="/home/me",
         started=1_767_000_000.0,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(made, **changes)
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_an_entry_comes_back_as_it_was_written(
     ],
     ids=["running", "reused number", "gone", "ended", "elsewhere", "ended elsewhere"],
 )
-def test_the_state_is_read_off_the_process(changes: dict[str, object], state: str) -> None:
+def test_the_state_is_read_off_the_process(changes: dict[str, Any], state: str) -> None:
     assert entry(**changes).state == state
 
 
