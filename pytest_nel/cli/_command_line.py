@@ -56,7 +56,9 @@ def add_options(parser: argparse.ArgumentParser, *, without: Sequence[str] = ())
         if flag.name not in without:
             parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)
     parser.add_argument(
-        "--background", action="store_true", help="Run detached from the terminal; see nel eval"
+        "--background",
+        action="store_true",
+        help="Detached from the terminal: nel eval status and logs follow it",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="List what would be attempted, and ask nothing"

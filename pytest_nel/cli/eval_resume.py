@@ -12,7 +12,7 @@ from pytest_nel.cli._mistakes import mistake
 from pytest_nel.cli._selected import Selected, add_selectors, selected
 from pytest_nel.cli.eval_run import run
 from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.records.rundir import read_run
+from pytest_nel.records.rundir import newest_run, read_run
 
 _OURS = ("output-dir", "resume", "bench")
 
@@ -46,7 +46,7 @@ def _command(found: Selected, anew: argparse.Namespace) -> argparse.Namespace:
     made = resumed(found.entry.command, anew)
     made.usage_error = anew.usage_error
     made.resume = True
-    made.output_dir = _output_dir(found.directory, made.output_dir)
+    made.output_dir = output_dir_of(found.directory, made.output_dir)
     hidden = [word for word in words_of(made, made.rest) if LEFT_OUT in word]
     if hidden:
         msg = f"a secret was left out of the stored command: give it anew: {', '.join(hidden)}"
@@ -55,11 +55,22 @@ def _command(found: Selected, anew: argparse.Namespace) -> argparse.Namespace:
     return made
 
 
-def _output_dir(directory: Path, stored: str | None) -> str | None:
-    """What ``-o`` must say to mean this directory: a shard adds its own folder to it."""
+def output_dir_of(directory: Path, stored: str | None) -> str | None:
+    """What ``-o`` must say to mean this directory: a shard adds its own folder to it.
+
+    Raises:
+        ConfigError: Nothing means it.
+    """
     facts = read_run(directory)
     if facts is None or facts.shard is None:
         return str(directory)
     if directory.name == f"shard_{facts.shard[0]}":
         return str(directory.parent)
+    newest = newest_run(directory.parent, facts)
+    if newest != directory:
+        msg = (
+            f"{directory}: {newest} is a newer run of the same shard, and would be gone on with: "
+            "give each shard a place of its own with -o"
+        )
+        raise ConfigError(msg)
     return stored

@@ -70,10 +70,17 @@ def _registered(kind: str) -> list[Row]:
     if find_spec(f"pytest_nel.{kind}") is None:
         return []
     registry: Registry[object] = import_module(f"pytest_nel.{kind}").REGISTRY
-    return [
-        _row(name, first_line((registry.rows.get(name) or "").partition(":")[0] or name))
-        for name in registry
-    ]
+    return [_row(name, _described(registry, name)) for name in registry]
+
+
+def _described(registry: Registry[object], name: str) -> str | None:
+    row = registry.rows.get(name)
+    if row is not None:
+        return first_line(row.partition(":")[0])
+    try:
+        return registry.load(name).__doc__
+    except Exception as error:  # noqa: BLE001 - others' code is imported: anything may come
+        return f"(cannot be loaded: {type(error).__name__}: {error})"
 
 
 def _row(name: str, text: str | None) -> dict[str, Any]:

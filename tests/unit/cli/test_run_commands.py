@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from pytest_nel.cli._when import age_of
+from pytest_nel.cli.eval_resume import output_dir_of
 from pytest_nel.cli.main import main
 from pytest_nel.cluster.processes import mark_of
 from pytest_nel.cluster.runs import RunEntry, RunStore, here
+from pytest_nel.core.errors import ConfigError
 from tests.support.processes import until
 from tests.unit.records.parts_of_runs import Whole, record
 
@@ -331,6 +333,19 @@ def test_a_run_with_a_secret_left_out_is_not_resumed_without_it(
 
     assert nel("resume") == 4
     assert "give it anew: --model-url=***" in capsys.readouterr().err
+
+
+def test_a_shard_is_resumed_where_it_lies(place: Path) -> None:
+    own = Whole().part(place / "out" / "shard_1", shard=(1, 3))
+    shared = Whole().part(place / "eval_results" / "a", shard=(1, 3))
+    whole = Whole().part(place / "w")
+
+    said = [output_dir_of(own, "out"), output_dir_of(shared, None), output_dir_of(whole, None)]
+
+    assert said == [str(place / "out"), None, str(place / "w")]
+    Whole().part(place / "eval_results" / "b", shard=(1, 3))
+    with pytest.raises(ConfigError, match="is a newer run of the same shard"):
+        output_dir_of(shared, None)
 
 
 def test_clean_forgets_runs_that_are_over_and_keeps_their_results(
