@@ -41,7 +41,7 @@ def start(words: Sequence[str], store: RunStore, cwd: Path) -> int:
     with file:
         process = subprocess.Popen(  # noqa: S603 - the words of the one who calls us
             [
-                *(sys.executable, *safe, "-m", "pytest_nel.cli.main", "eval", "run"),
+                *(sys.executable, "-u", *safe, "-m", "pytest_nel.cli.main", "eval", "run"),
                 *(f"--detached-log={log}", *words),
             ],
             stdin=subprocess.DEVNULL,

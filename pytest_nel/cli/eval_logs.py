@@ -71,10 +71,3 @@ def _show(log: Path, run: Selected, options: argparse.Namespace) -> None:
                 return
             if not over:
                 time.sleep(_PAUSE)
-                run = _again(run)
-
-
-def _again(run: Selected) -> Selected:
-    """What the store says of it now."""
-    found = selected(argparse.Namespace(run=None, output_dir=run.directory))
-    return found if found.entry is not None else run
