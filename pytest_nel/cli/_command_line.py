@@ -60,9 +60,6 @@ def add_options(parser: argparse.ArgumentParser, *, without: Sequence[str] = ())
         action="store_true",
         help="Detached from the terminal: nel eval status and logs follow it",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="List what would be attempted, and ask nothing"
-    )
     parser.add_argument("--detached-log", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("-v", "--verbose", action="count", default=0, help="As pytest's")
 
@@ -79,8 +76,6 @@ def pytest_arguments(options: argparse.Namespace, rest: Sequence[str] = ()) -> l
     Values are joined to their option by ``=``: a system prompt may begin with a dash.
     """
     arguments = ["-p", "nel", *_said(options, "--nel-")]
-    if options.dry_run:
-        arguments += ["--collect-only", "-q"]
     arguments += ["-v"] * options.verbose
     arguments += rest
     if options.suite is not None:
@@ -129,7 +124,7 @@ def resumed(stored: Sequence[str], anew: argparse.Namespace) -> argparse.Namespa
         said = getattr(anew, _dest(flag), False) or getattr(options, _dest(flag))
         setattr(options, _dest(flag), bool(said))
     options.verbose = anew.verbose or options.verbose
-    for name in ("background", "dry_run", "detached_log"):
+    for name in ("background", "detached_log"):
         setattr(options, name, getattr(anew, name))
     return options
 

@@ -25,6 +25,8 @@ from pytest_nel.cluster.runs import RunStore, default_folder
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.core.errors import ConfigError
 
+__all__ = ["add_arguments", "check", "main", "pytest_arguments", "run"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -34,17 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run pytest and return its exit status; in the background, 0 once it has begun."""
+    check(options)
+    return run(options)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse a line that names nothing to measure."""
     if options.suite is None and options.bench is None:
         options.usage_error("name a suite file, or a benchmark with --bench")
     if options.suite is not None and not options.suite.is_file():
         options.usage_error(f"no such suite file: {options.suite}")
-    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run what the options say, here or in the background, in this folder."""
-    if options.dry_run and options.background:
-        options.usage_error("--dry-run lists at once: leave --background out")
+    if options.background and getattr(options, "dry_run", False):
+        options.usage_error("--dry-run says it at once: leave --background out")
     words = words_of(options, options.rest)
     if options.background:
         try:

@@ -53,12 +53,6 @@ def test_an_option_that_may_be_given_repeatedly_is_passed_on_each_time() -> None
     ]
 
 
-def test_a_dry_run_only_collects() -> None:
-    assert arguments("s.nel.yaml", "--dry-run") == [
-        *("-p", "nel", "--collect-only", "-q", "s.nel.yaml"),
-    ]
-
-
 def test_a_suite_is_the_last_argument_and_the_rest_is_pytests() -> None:
     built = arguments("s.nel.yaml", "--strict", "-vv", rest=("-k", "x"))
 
@@ -80,7 +74,6 @@ def test_a_value_that_begins_with_a_dash_stays_a_value() -> None:
         (["eval", "run", "/nowhere/s.yaml"], "no such suite file"),
         (["eval", "run", "-b", "basics", "--submit"], "--submit"),
         (["eval", "run", "-b", "basics", "--api-key", "sk-1"], "--api-key"),
-        (["eval", "run", "-b", "basics", "--background", "--dry-run"], "leave --background out"),
         (["serve", "a"], "serve"),
         (["list", "--", "x"], "takes no arguments"),
         (["list", "solver"], "invalid choice"),
