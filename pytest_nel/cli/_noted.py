@@ -38,7 +38,7 @@ class Noted:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Note that it has begun; what only lists is no run."""
         run = session.config.stash.get(run_key, None)
-        if run is None or session.config.option.collectonly:
+        if run is None or session.config.option.collectonly or run.options.given.get("dry-run"):
             return
         self._run = run
         self._entry = RunEntry(
