@@ -25,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Let pytest collect; 0, or 4 where the run would be refused."""
     eval_run.check(options)
+    if options.background:
+        options.usage_error("a plan is said here and now: leave out --background")
     options.dry_run = True
     if not options.json:
         return int(pytest.main(eval_run.pytest_arguments(options, options.rest)))

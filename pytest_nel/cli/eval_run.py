@@ -6,38 +6,38 @@ The options are the plugin's own without ``--nel-``; it judges their values. Wha
 """
 
 import argparse
-from collections.abc import Sequence
+import signal
+import sys
 from pathlib import Path
 
 import pytest
 
-from pytest_nel.hooks.options import FLAGS, OPTIONS
+from pytest_nel.cli._background import start
+from pytest_nel.cli._command_line import (
+    add_run_arguments,
+    pytest_arguments,
+    without_secrets,
+    words_of,
+)
+from pytest_nel.cli._mistakes import mistake
+from pytest_nel.cli._noted import Noted, run_noted
+from pytest_nel.cluster.runs import RunStore, default_folder
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.core.errors import ConfigError
 
-_SHORT = {"bench": "-b", "repeats": "-n", "output-dir": "-o", "override": "-O"}
+__all__ = ["add_arguments", "check", "main", "pytest_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "nel eval run [SUITE] [options] [-- pytest arguments]"
-    parser.add_argument("suite", nargs="?", metavar="SUITE", type=Path, help="A suite file")
-    for option in OPTIONS:
-        short = [_SHORT[option.name]] if option.name in _SHORT else []
-        parser.add_argument(
-            *short,
-            f"--{option.name}",
-            action="append" if option.many else "store",
-            metavar=option.metavar,
-            help=option.help.replace("%", "%%"),
-        )
-    for flag in FLAGS:
-        parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="As pytest's")
+    add_run_arguments(parser)
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run pytest and return its exit status."""
+    """Run pytest and return its exit status; in the background, 0 once it has begun."""
     check(options)
-    return int(pytest.main(pytest_arguments(options, options.rest)))
+    return run(options)
 
 
 def check(options: argparse.Namespace) -> None:
@@ -48,20 +48,27 @@ def check(options: argparse.Namespace) -> None:
         options.usage_error(f"no such suite file: {options.suite}")
 
 
-def pytest_arguments(options: argparse.Namespace, rest: Sequence[str] = ()) -> list[str]:
-    """What to say to pytest for these options.
+def run(options: argparse.Namespace) -> int:
+    """Run what the options say, here or in the background, in this folder."""
+    if options.background and getattr(options, "dry_run", False):
+        options.usage_error("--dry-run says it at once: leave --background out")
+    words = words_of(options, options.rest)
+    if options.background:
+        try:
+            return start(words, RunStore(default_folder(getenv)), Path.cwd())
+        except ConfigError as error:
+            return mistake("eval run", error)
+    if options.detached_log is not None:
+        # who starts it may ignore Ctrl-C, as shells do for what runs behind a &
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: TID251 - as said
+    noted = _noted(words, options.detached_log)
+    return run_noted(pytest_arguments(options, options.rest), noted, pytest.main)
 
-    Values are joined to their option by ``=``: a system prompt may begin with a dash.
-    """
-    arguments = ["-p", "nel"]
-    for option in OPTIONS:
-        value = getattr(options, option.name.replace("-", "_"))
-        if value is not None:
-            values = value if option.many else [value]
-            arguments += [f"{option.flag}={each}" for each in values]
-    arguments += [flag.flag for flag in FLAGS if getattr(options, flag.name.replace("-", "_"))]
-    arguments += ["-v"] * options.verbose
-    arguments += rest
-    if options.suite is not None:
-        arguments.append(str(options.suite))
-    return arguments
+
+def _noted(words: list[str], log: Path | None) -> Noted | None:
+    try:
+        store = RunStore(default_folder(getenv))
+    except ConfigError as error:
+        sys.stderr.write(f"nel eval run: this run is not noted: {error}\n")
+        return None
+    return Noted(store, without_secrets(words), log)

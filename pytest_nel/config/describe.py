@@ -14,13 +14,14 @@ _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 def field_texts(model: type[BaseModel]) -> dict[str, str]:
     """The entries of its ``Attributes`` section, each as one line.
 
-    A model without one has the section of the class it extends.
+    What it leaves open is said by the classes that it extends.
     """
-    for cls in inspect.getmro(model):
+    texts: dict[str, str] = {}
+    for cls in reversed(inspect.getmro(model)):
         found = _SECTION.search(f"{inspect.cleandoc(cls.__doc__ or '')}\n")
         if found is not None:
-            return {name: " ".join(text.split()) for name, text in _ENTRY.findall(found[1])}
-    return {}
+            texts |= {name: " ".join(text.split()) for name, text in _ENTRY.findall(found[1])}
+    return texts
 
 
 def nested_models(model: type[BaseModel]) -> dict[str, type[BaseModel]]:

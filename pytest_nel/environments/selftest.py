@@ -62,8 +62,31 @@ class Found(NamedTuple):
     warning: str | None = None
 
 
+class Trial(NamedTuple):
+    """One judgement of the self-test.
+
+    Attributes:
+        kind: ``gold``, ``empty`` or ``wrong``: the gold answer of another problem.
+        problem_idx: The problem.
+        answer: What was judged.
+        reward: What it got; None where the scorer failed.
+        fine: Whether that is as it should be. A form of the gold answer that is not understood
+            need not be a mistake: others are tried.
+    """
+
+    kind: str
+    problem_idx: int
+    answer: str
+    reward: float | None
+    fine: bool
+
+
 def selftest(
-    environment: EvalEnvironment, problems: Sequence[int], run: Callable[[Any], Any]
+    environment: EvalEnvironment,
+    problems: Sequence[int],
+    run: Callable[[Any], Any],
+    *,
+    on_trial: Callable[[Trial], None] | None = None,
 ) -> Found:
     """Try the scorer of a ``@benchmark`` on the first of its planned problems.
 
@@ -73,6 +96,7 @@ def selftest(
         environment: The benchmark.
         problems: Those planned, in their order.
         run: Runs a coroutine on a loop and returns what it returns.
+        on_trial: Called with each judgement.
 
     Raises:
         ConfigError: A gold answer does not get full marks, or an empty answer gets some; the
@@ -87,7 +111,7 @@ def selftest(
         return Found(
             "not possible: the scorer is async and may ask somebody else; gold= lets it be tried"
         )
-    return _SelfTest(environment, run).all(problems)
+    return _SelfTest(environment, run, on_trial).all(problems)
 
 
 _Form: TypeAlias = tuple[str, str]
@@ -109,6 +133,7 @@ class _SelfTest:
     Attributes:
         environment: The benchmark.
         run: Runs a coroutine.
+        on_trial: Hears of each judgement.
         good: Problems whose right answer was understood.
         understood: The form of the last of them.
         closed: Why each answer that was tried last may be no right one; None: it should be.
@@ -116,6 +141,7 @@ class _SelfTest:
 
     environment: BenchmarkEnvironment
     run: Callable[[Any], Any]
+    on_trial: Callable[[Trial], None] | None = None
     good: list[_Problem] = field(default_factory=list)
     understood: _Form = ("target", "{}")
     closed: set[str | None] = field(default_factory=set)
@@ -150,7 +176,9 @@ class _SelfTest:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException:  # noqa: BLE001 - a user's scorer may raise anything
+            self._tell("empty", problem, "", None)
             return
+        self._tell("empty", problem, "", result.reward)
         if result.reward > 0:
             what = f"an empty answer gets {result.reward:g} and must get 0"
             raise ConfigError(self._refusal(problem, what))
@@ -187,7 +215,18 @@ class _SelfTest:
         (why,) = self.closed
         return None if why == _PATTERN and self.good else why
 
-    def _falls_short(self, problem: _Problem, answer: str) -> str:
+    def _tell(self, kind: str, problem: _Problem, answer: str, reward: float | None) -> None:
+        if self.on_trial is None:
+            return
+        if kind == "gold":
+            fine = reward is not None and reward >= self.environment.pass_at
+        elif kind == "wrong":
+            fine = reward is None or reward < self.environment.pass_at
+        else:
+            fine = not reward
+        self.on_trial(Trial(kind, problem.idx, answer, reward, fine))
+
+    def _falls_short(self, problem: _Problem, answer: str, kind: str = "gold") -> str:
         """How an answer fares that does not get full marks; empty where it does."""
         wanted = self.environment.pass_at
         try:
@@ -196,9 +235,11 @@ class _SelfTest:
             raise
         except BaseException as error:  # noqa: BLE001 - a user's scorer may raise anything
             self.closed.add(None)
+            self._tell(kind, problem, answer, None)
             ours = isinstance(error, ScorerError)
             said = error if ours else blame(error, self.environment.benchmark.file)
             return f"cannot be judged: {said}"
+        self._tell(kind, problem, answer, result.reward)
         if result.reward >= wanted:
             return ""
         self.closed.add(_closed(result))
@@ -258,7 +299,7 @@ class _SelfTest:
                 break
             if _same(one.seed.expected_answer, other.seed.expected_answer):
                 continue
-            if self._falls_short(one, other.answer):
+            if self._falls_short(one, other.answer, "wrong"):
                 return None
             tried += 1
         if not tried:

@@ -90,3 +90,30 @@ def test_options_of_a_plan_need_one(nel: Nel) -> None:
 
     assert ended.code == 4, ended.text
     assert "--nel-estimate-from belongs to a plan: add --nel-dry-run" in ended.text
+
+
+def test_a_plan_is_neither_noted_nor_made_in_the_background(nel: Nel) -> None:
+    priced(nel)
+    home = nel.folder / "home"
+
+    def said(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest_nel.cli.main", "eval", *words],
+            cwd=nel.folder,
+            env=nel.environ({"XDG_DATA_HOME": str(home)}),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    planned, behind = (
+        said("run", "my.nel.yaml", "--dry-run"),
+        said("plan", "--background", "-b", "x"),
+    )
+
+    assert planned[0] == 0, planned[1]
+    assert "plan: nothing was started" in planned[1]
+    assert list(home.rglob("*.json")) == []
+    assert behind[0] == 4
+    assert "leave out --background" in behind[1]

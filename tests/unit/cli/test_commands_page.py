@@ -18,7 +18,16 @@ def test_every_command_is_in_the_table() -> None:
     assert sorted(documented) == sorted(" ".join(words) for words in COMMANDS)
 
 
-@pytest.mark.parametrize("module", [name for words, name in COMMANDS.items() if words[0] != "eval"])
+_OF_THE_PLUGIN = {
+    ("eval", "run"),
+    ("eval", "resume"),
+    ("eval", "plan"),
+}  # whose options have a page of their own
+
+
+@pytest.mark.parametrize(
+    "module", [name for words, name in COMMANDS.items() if words not in _OF_THE_PLUGIN]
+)
 def test_every_option_of_a_command_is_on_the_page(module: str) -> None:
     parser = argparse.ArgumentParser(add_help=False)
     import_module(module).add_arguments(parser)

@@ -138,7 +138,7 @@ def test_there_is_no_file_of_settings_to_get_from_or_set_in() -> None:
     with pytest.raises(SystemExit) as ended:
         main(["config", "get", "x"])
 
-    assert ended.value.code == 2
+    assert ended.value.code == 4
 
 
 def test_our_examples_of_composition_are_right(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import pytest_nel
 from pytest_nel.cli import eval_run
+from pytest_nel.cli._command_line import pytest_arguments
 from pytest_nel.cli.main import main
 from pytest_nel.hooks.options import OPTIONS
 
@@ -16,7 +17,7 @@ def arguments(*words: str, rest: tuple[str, ...] = ()) -> list[str]:
     """What pytest would be given for these words."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     eval_run.add_arguments(parser)
-    return eval_run.pytest_arguments(parser.parse_args(words), rest)
+    return pytest_arguments(parser.parse_args(words), rest)
 
 
 def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,12 +45,11 @@ def test_every_option_has_a_plugin_option_of_its_name() -> None:
     assert built == ["-p", "nel", *(f"--nel-{word.removeprefix('--')}" for word in words)]
 
 
-def test_an_option_that_may_be_repeated_keeps_every_value() -> None:
-    built = arguments("s.nel.yaml", "-O", "a.b=1", "--override=c=[1, 2]", "--min", "x=0.5")
+def test_an_option_that_may_be_given_repeatedly_is_passed_on_each_time() -> None:
+    built = arguments("s.nel.yaml", "--min", "a=0.5", "--min=b=0.7", "-O", "x.y=1", "-O", "z=[2]")
 
-    assert built == [
-        *("-p", "nel", "--nel-override=a.b=1", "--nel-override=c=[1, 2]"),
-        *("--nel-min=x=0.5", "s.nel.yaml"),
+    assert [word for word in built if word.startswith("--nel")] == [
+        *("--nel-override=x.y=1", "--nel-override=z=[2]", "--nel-min=a=0.5", "--nel-min=b=0.7"),
     ]
 
 
@@ -74,9 +74,14 @@ def test_a_value_that_begins_with_a_dash_stays_a_value() -> None:
         (["eval", "run", "/nowhere/s.yaml"], "no such suite file"),
         (["eval", "run", "-b", "basics", "--submit"], "--submit"),
         (["eval", "run", "-b", "basics", "--api-key", "sk-1"], "--api-key"),
-        (["eval", "run", "-b", "basics", "--background"], "--background"),
         (["serve", "a"], "serve"),
         (["list", "--", "x"], "takes no arguments"),
+        (["list", "solver"], "invalid choice"),
+        (["eval", "status", "--watch", "0"], "--watch wants seconds"),
+        (["eval", "logs", "-n", "-1"], "-n wants a number"),
+        (["eval", "stop", "--wait", "nan"], "--wait wants seconds"),
+        (["validate", "basics", "-s", "0"], "-s wants a number"),
+        (["completion", "tcsh"], "invalid choice"),
     ],
 )
 def test_what_is_not_there_is_a_usage_error(
@@ -85,7 +90,7 @@ def test_what_is_not_there_is_a_usage_error(
     with pytest.raises(SystemExit) as ended:
         main(words)
 
-    assert ended.value.code == 2
+    assert ended.value.code == 4
     assert said in capsys.readouterr().err
 
 
@@ -93,7 +98,11 @@ def test_the_list_names_basics_with_its_first_line(capsys: pytest.CaptureFixture
     status = main(["list"])
 
     assert status == 0
-    assert "basics  Basics: 72 short questions" in capsys.readouterr().out
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["name", "size", "type", "answer", "needs", "description"]
+    (basics,) = (row for row in rows if row.startswith("basics "))
+    assert "72" in basics.split()
+    assert "  Basics: 72 short questions" in basics
 
 
 def test_the_exit_status_is_pytests(pytester: pytest.Pytester) -> None:

@@ -1,0 +1,181 @@
+"""Try a benchmark: gold, empty and wrong answers through its scorer, then a few live samples.
+
+Live samples are made where a model is named: by the same engine as a run, into a folder that is
+removed again.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_nel.cli._mistakes import mistake
+from pytest_nel.config.interpolate import getenv
+from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.text import showable
+from pytest_nel.engine.loop import LoopThread
+from pytest_nel.environments import resolve
+from pytest_nel.environments.selftest import Trial, selftest
+from pytest_nel.gate.verdict import Exit
+
+_KINDS = {"gold": "full marks", "empty": "nothing", "wrong": "not full marks"}
+_PASSED_ON = (
+    *("model", "model-url", "model-id", "api-key-env", "temperature", "max-tokens"),
+    *("system-prompt", "timeout"),
+)
+_WIDTH = 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = "nel validate BENCH [-s N] [--model-url URL --model-id ID | --model MODEL]"
+    parser.add_argument(
+        "bench", metavar="BENCH", help="A name of nel list, file.py or file.py:name"
+    )
+    parser.add_argument(
+        "-s", "--samples", metavar="N", type=int, default=5, help="Answers to show (default: 5)"
+    )
+    for name in _PASSED_ON:
+        parser.add_argument(f"--{name}", metavar="VALUE", help="As of nel eval run")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print what was tried; 1 where the scorer or every live sample fails, 4 for a mistake."""
+    if options.rest:
+        options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
+    if options.samples < 1:
+        options.usage_error(f"-s wants a number of samples from 1, got {options.samples}")
+    facts: dict[str, Any] = {"benchmark": options.bench}  # Any: JSON
+    try:
+        facts |= _tested(options)
+        if facts["fine"] and _names_a_model(options):
+            facts["live"] = _live(options)
+            facts["fine"] = any(row["reward"] is not None for row in facts["live"])
+    except (NelError, OSError) as error:
+        return mistake("validate", error)
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _text(facts, options))
+    return Exit.GO if facts["fine"] else 1
+
+
+def _names_a_model(options: argparse.Namespace) -> bool:
+    return bool(options.model or options.model_url or getenv("NEMO_MODEL_URL"))
+
+
+def _tested(options: argparse.Namespace) -> dict[str, Any]:
+    environment = resolve(options.bench, base=Path())
+    trials: list[Trial] = []
+    loop = LoopThread()
+    size = loop.call(environment.dataset_size())
+    try:
+        found = selftest(environment, range(size), loop.call, on_trial=trials.append)
+        status, warning, fine = found.status, found.warning, True
+    except ConfigError as error:
+        if not trials:  # its data is wrong: nothing was judged
+            raise
+        status, warning, fine = str(error), None, False
+    finally:
+        loop.close()
+    return {
+        "size": size,
+        "selftest": status,
+        "warning": warning,
+        "fine": fine,
+        "trials": [trial._asdict() for trial in trials],
+    }
+
+
+def _live(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Rows of results.jsonl of a small run.
+
+    Raises:
+        ConfigError: Nothing was measured; with what the run said.
+    """
+    with tempfile.TemporaryDirectory(prefix="nel-validate-") as folder:
+        directory = Path(folder, "run")
+        words = [f"--nel-bench={options.bench}", f"--nel-max-problems={options.samples}"]
+        for name in _PASSED_ON:
+            value = getattr(options, name.replace("-", "_"))
+            words += [] if value is None else [f"--nel-{name}={value}"]
+        done = subprocess.run(  # noqa: S603 - our own words and the user's options
+            [
+                *(sys.executable, "-m", "pytest", "-p", "nel", "-q", "-p", "no:cacheprovider"),
+                *("--nel-no-selftest", f"--nel-output-dir={directory}", *words),
+            ],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        files = sorted(directory.glob("*/results.jsonl"))
+        if not files:
+            msg = f"no sample was made:\n{_reason(done.stdout + done.stderr)}"
+            raise ConfigError(msg)
+        lines = files[0].read_text(encoding="utf-8").split("\n")
+    return [_sample(json.loads(line)) for line in lines if line]
+
+
+def _reason(said: str) -> str:
+    """The lines of ours, or the last ones."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith(("ERROR", "pytest-nel", "stopped"))]
+    return "\n".join(ours or lines[-10:])
+
+
+def _sample(row: dict[str, Any]) -> dict[str, Any]:
+    names = ("problem_idx", "outcome", "reward", "expected_answer", "extracted_answer")
+    more = ("model_response", "latency_ms", "tokens", "error")
+    return {name: row.get(name) for name in (*names, *more)}
+
+
+def _text(facts: dict[str, Any], options: argparse.Namespace) -> str:
+    lines = [f"{options.bench}: {facts['size']:,} problems", f"self-test  {facts['selftest']}"]
+    lines += _trial_lines(facts["trials"], options.samples)
+    if facts["warning"]:
+        lines.append(f"warning    {facts['warning']}")
+    live: Sequence[dict[str, Any]] = facts.get("live", [])
+    lines += [_live_line(row) for row in live]
+    if live:
+        right = sum(row["outcome"] == "correct" for row in live)
+        lines.append(f"{right}/{len(live)} correct")
+    elif facts["fine"]:
+        lines.append("no live samples: name a model by --model-url and --model-id, or --model demo")
+    return "".join(f"{showable(line)}\n" for line in lines)
+
+
+def _trial_lines(trials: Sequence[dict[str, Any]], most: int) -> list[str]:
+    lines, shown = [], Counter[str]()
+    for kind, wanted in _KINDS.items():
+        mine = [trial for trial in trials if trial["kind"] == kind]
+        if mine:
+            fine = sum(trial["fine"] for trial in mine)
+            lines.append(f"  {kind:5}  {fine} of {len(mine)} get {wanted}")
+        for trial in mine[:most]:
+            shown[kind] += 1
+            got = "the scorer failed" if trial["reward"] is None else f"{trial['reward']:g}"
+            lines.append(f"    p{trial['problem_idx']}: {_short(trial['answer'])} gets {got}")
+    return lines
+
+
+def _live_line(row: dict[str, Any]) -> str:
+    facts = [
+        f"expected={_short(row['expected_answer'])}",
+        f"got={_short(row['extracted_answer'])}",
+    ]
+    if row["latency_ms"] is not None:
+        facts.append(f"{row['latency_ms']:.0f} ms")
+    if row["tokens"] is not None:
+        facts.append(f"{row['tokens']} tokens")
+    if row["error"]:
+        facts.append(f"({row['error']})")
+    return f"  {row['outcome']:8}  p{row['problem_idx']}: {' '.join(facts)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

@@ -1,0 +1,1 @@
+"""Where runs run: the processes of this machine, and the store that remembers them."""
