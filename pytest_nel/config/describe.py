@@ -17,7 +17,7 @@ def field_texts(model: type[BaseModel]) -> dict[str, str]:
     What it leaves open is said by the classes that it extends.
     """
     texts: dict[str, str] = {}
-    for cls in reversed(inspect.getmro(model)):
+    for cls in [one for one in reversed(inspect.getmro(model)) if one is not BaseModel]:
         found = _SECTION.search(f"{inspect.cleandoc(cls.__doc__ or '')}\n")
         if found is not None:
             texts |= {name: " ".join(text.split()) for name, text in _ENTRY.findall(found[1])}
