@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_nel.authoring.benchmark import Benchmark, is_async
+from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.authoring.catalog import Found, find
 from pytest_nel.core.errors import NelError
 from pytest_nel.scoring.catalog import SCORERS
@@ -25,7 +25,7 @@ class Known(NamedTuple):
         type: ``chat`` or ``completions``; ``class`` where a class does all itself.
         answer: The built-in scorers that its own uses; ``equal`` without a scorer, else ``own``.
         size: Problems; None where only a download could tell.
-        judge: Whether its scorer may ask somebody else.
+        judge: Whether its answers are graded by a model.
         sandbox: Whether its problems come with an image to work in.
         network: Whether its data is downloaded.
         packages: What must be installed.
@@ -73,7 +73,7 @@ def _of(name: str, description: str, found: Found) -> Known:
         type=found.endpoint_type,
         answer=_answer(found.scorer),
         size=_size(found),
-        judge=found.scorer is not None and is_async(found.scorer),
+        judge=found.judge is not None,
         sandbox=getattr(found, "image_builder", None) is not None,
         network=hub,
         packages=(*(["pytest-nel[hf]"] if hub else []), *found.requirements),

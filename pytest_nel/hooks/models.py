@@ -165,13 +165,12 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
         solver = entry.get("solver")
         if isinstance(solver, dict) and solver.get("type") != FIXTURE:
             _put(solver, {"system-prompt": "system_prompt"}, options)
-            asked = _asked(suite, solver)
-            if asked is not None:
-                _put_generation((solver, entry), asked, options)
-    budget = dict(suite.get("budget") or {})
-    _put(budget, _PER_BUDGET, options)
-    if budget:
-        suite["budget"] = budget
+            for name in _asked(suite, solver):
+                _put_generation((solver, entry), suite["services"][name], options)
+    budget = suite.get("budget") or {}
+    if isinstance(budget, dict):  # else it is refused as what it is
+        _put(budget, _PER_BUDGET, options)
+        suite |= {"budget": budget} if budget else {}
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
     for spec in services:
         _put(spec, {"timeout": "timeout"}, options)
@@ -180,13 +179,16 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
     return suite
 
 
-def _asked(suite: JsonObject, solver: JsonObject) -> JsonObject | None:
-    """The raw service that a solver names, or None where the suite is wrong there."""
-    services, name = suite.get("services"), solver.get("service")
+def _asked(suite: JsonObject, solver: object) -> list[str]:
+    """The services that a solver asks, of a matrix each; none where the suite is wrong there."""
+    services = suite.get("services")
+    name = solver.get("service") if isinstance(solver, dict) else None
     if not isinstance(services, dict) or not isinstance(name, str):
-        return None
-    found = services.get(expand(name))
-    return found if isinstance(found, dict) else None
+        return []
+    matrix = suite.get("matrix")
+    several = matrix.get(expand(name)) if isinstance(matrix, dict) else None
+    names = several if isinstance(several, list) else [expand(name)]
+    return [one for one in names if isinstance(services.get(one), dict)]
 
 
 def _put_generation(before: Sequence[JsonObject], service: JsonObject, options: Options) -> None:
@@ -227,12 +229,14 @@ def _replace_model(suite: JsonObject, options: Options) -> None:
     given = [name for name in _MODEL if name in options.given]
     if not given:
         return
-    names = list(suite.get("services") or {})
+    entries = [entry for entry in suite.get("benchmarks") or [] if isinstance(entry, dict)]
+    asked = [name for entry in entries for name in _asked(suite, entry.get("solver"))]
+    names = list(dict.fromkeys(asked)) or list(suite.get("services") or {})
     if len(names) != 1:
         flags = ", ".join(f"--nel-{name}" for name in given)
         msg = (
-            f"{flags}: the suite has {len(names)} services ({', '.join(names)}), so it is not "
-            "clear which one is meant: change the suite"
+            f"{flags}: the suite asks {len(names)} services ({', '.join(names)}), so it is not "
+            "clear which one is meant: use --nel-override services.NAME.url=… or change the suite"
         )
         raise ConfigError(msg)
     old = suite["services"][names[0]]

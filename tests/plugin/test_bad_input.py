@@ -1,5 +1,7 @@
 """Mistakes of the user: one clear line, exit 4, no traceback, and no call made."""
 
+import json
+
 import pytest
 
 from tests.plugin.running import Ended, Nel, rows, sums
@@ -186,16 +188,35 @@ def test_a_suite_that_is_not_there(nel: Nel) -> None:
     refused(ended, "none.nel.yaml")
 
 
-def test_a_model_option_beside_a_suite_of_two_services(nel: Nel) -> None:
+def two_services(nel: Nel, *asked: str) -> None:
+    """A suite of two services with a benchmark for each that is asked."""
     nel.bench(sums(3))
-    suite = nel.suite("bench_sums.py")
-    text = suite.read_text(encoding="utf-8")
-    line = next(line for line in text.splitlines() if line.startswith("  model:"))
-    suite.write_text(text.replace(line, line + "\n" + line.replace("model:", "other:", 1)))
+    suite = nel.suite(*["bench_sums.py" for _ in asked])
+    head, _, entries = suite.read_text(encoding="utf-8").partition("benchmarks:\n")
+    line = next(line for line in head.splitlines() if line.startswith("  model:"))
+    for name in asked:
+        entries = entries.replace("service: model}", f"service: {name}  }}", 1)
+    other = line.replace("model:", "other:", 1)
+    suite.write_text(f"{head}{other}\nbenchmarks:\n{entries}")
+
+
+def test_a_model_option_beside_a_suite_that_asks_two_services(nel: Nel) -> None:
+    two_services(nel, "model", "other")
 
     ended = nel.run("my.nel.yaml")
 
-    refused(ended, "the suite has 2 services (model, other)")
+    refused(ended, "the suite asks 2 services (model, other)")
+
+
+def test_a_model_option_means_the_service_that_is_asked(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    two_services(nel, "other")
+
+    ended = nel.run("my.nel.yaml", "--nel-model-id", "another")
+
+    assert ended.code == 0, ended.text
+    assert {json.loads(body)["model"] for body in endpoint.bodies()} == {"another"}
 
 
 @pytest.mark.parametrize("args", [[], ["-p", "xdist", "-n2"]], ids=["plain", "n2"])

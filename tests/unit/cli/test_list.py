@@ -30,9 +30,15 @@ def test_a_benchmark_has_its_size_type_answers_and_needs(
 
 
 def test_data_from_the_hub_is_not_downloaded_to_be_counted() -> None:
-    @benchmark(name="far", dataset="hf://a/b?split=test", prompt="{q}", requirements=["sympy>=1"])
+    @benchmark(
+        name="far",
+        dataset="hf://a/b?split=test",
+        prompt="{q}",
+        requirements=["sympy>=1"],
+        judge="generic",
+    )
     @scorer
-    async def far(sample: ScorerInput) -> VerifyResult:
+    def far(sample: ScorerInput) -> VerifyResult:
         return answer_line(sample)
 
     known = _of("far", "Far.", far)
