@@ -28,12 +28,14 @@ def test_each_model_of_a_matrix_measures_and_is_compared_with_the_first(
 ) -> None:
     two_models(nel)
 
-    ended = nel.run("my.nel.yaml", "--nel-output-dir", "run", *how, model=False)
+    args = ("my.nel.yaml", "--nel-output-dir", "run", "--nel-temperature", "0.25")
+    ended = nel.run(*args, *how, model=False)
 
     assert ended.code == 0, ended.text
     folders = {path.parent.name for path in (nel.folder / "run").glob("*/plan.json")}
     assert folders == {"sums-zero", "sums-aged", "more"}
     asked = [json.loads(body)["model"] for body in endpoint.bodies()]
+    assert {json.loads(body)["temperature"] for body in endpoint.bodies()} == {0.25}
     assert (asked.count("z"), asked.count("a")) == (12, 9)
     table = ended.out.partition("each compared with the first")[2].splitlines()
     assert table[2].split()[:3] == ["sums", "zero", "0.667"]

@@ -26,9 +26,10 @@ def measured(sample):
     return sample.target in sample.response
 '''
 SUITE = """services:
-  chat: {type: llama_cpp, generation: {temperature: 0.9, max_tokens: 9}}
+  chat: {type: llama_cpp, stream: true, generation: {temperature: 0.9, max_tokens: 9}}
   text: {type: llama_cpp, protocol: completions, generation: {temperature: 0.9}}
   responses: {type: llama_cpp, protocol: responses, generation: {temperature: 0.9}}
+  events: {type: llama_cpp, protocol: responses, stream: true, generation: {temperature: 0.9}}
 benchmarks:
   - name: bench.py
     generation: {temperature: 0, max_tokens: 30}
@@ -39,6 +40,9 @@ benchmarks:
   - name: bench.py
     generation: {temperature: 0, max_tokens: 20}
     solver: {type: simple, service: responses}
+  - name: bench.py
+    generation: {temperature: 0, max_tokens: 20}
+    solver: {type: simple, service: events}
 output: {dir: run, timestamped: false}
 """
 
@@ -50,12 +54,15 @@ def test_every_protocol_measures_and_records_what_was_sent(nel: Nel) -> None:
     ended = nel.run("my.nel.yaml", model=False)
 
     assert ended.code == 0, ended.text
-    chat, text, responses = (step(nel, name) for name in ("france", "france-2", "france-3"))
+    names = ("france", "france-2", "france-3", "france-4")
+    chat, text, responses, events = (step(nel, name) for name in names)
     assert chat["sampling"] == {"temperature": 0.0, "max_tokens": 20, "logprobs": True}
     assert text["sampling"] == {"temperature": 0.0, "max_tokens": 20, "top_k": 5}
     assert responses["sampling"] == {"temperature": 0.0, "max_output_tokens": 20}
     assert "".join(one["token"] for one in chat["model"]["logprobs"]["content"]).strip()
-    for one in (chat, text, responses):
+    assert events["sampling"] == responses["sampling"]
+    assert events["model"]["content"] == responses["model"]["content"]
+    for one in (chat, text, responses, events):
         assert 0 < one["model"]["tokens"]["completion"] <= 20
     assert "Paris" in chat["model"]["content"]
     assert "Paris" in responses["model"]["content"]
