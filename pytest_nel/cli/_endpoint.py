@@ -13,6 +13,12 @@ _PATIENCE = 30.0
 _TAILS: dict[Protocol, str] = {
     "chat_completions": "/chat/completions",
     "completions": "/completions",
+    "responses": "/responses",
+}
+_ASKED: dict[Protocol, dict[str, object]] = {
+    "chat_completions": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1},
+    "completions": {"prompt": "Hi", "max_tokens": 1},
+    "responses": {"input": "Hi", "max_output_tokens": 16, "store": False},
 }
 
 
@@ -67,13 +73,11 @@ def _models(http: httpx.Client, url: str) -> tuple[str, str | None]:
 
 
 def _complete(http: httpx.Client, url: str, protocol: Protocol, name: str) -> tuple[str, bool]:
-    chat = {"messages": [{"role": "user", "content": "Hi"}]}
-    body = chat if protocol == "chat_completions" else {"prompt": "Hi"}
     began = time.monotonic()
     try:
-        reply = http.post(url, json={"model": name, "max_tokens": 1, **body})
+        reply = http.post(url, json={"model": name, **_ASKED[protocol]})
         if reply.is_success:
-            reply.json()["choices"][0]
+            reply.json()["output" if protocol == "responses" else "choices"][0]
     except httpx.HTTPError as error:
         return f"no answer ({type(error).__name__}: {showable(str(error), 200)})", False
     except (ValueError, KeyError, TypeError, IndexError):

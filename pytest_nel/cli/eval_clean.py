@@ -17,7 +17,14 @@ from pytest_nel.gate.verdict import Exit
 from pytest_nel.records.plans import planned
 from pytest_nel.records.rundir import kept_still, read_run
 
-_FILES = ("checks.json", "merge.json", "suite.nel.yaml", "report.html", ".control.json", "run.json")
+_FILES = (
+    "checks.json",
+    "merge.json",
+    "suite.nel.yaml",
+    *(f"report.{end}" for end in ("csv", "html", "json", "md", "tex")),
+    ".control.json",
+    "run.json",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

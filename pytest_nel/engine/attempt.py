@@ -277,7 +277,7 @@ class AttemptRunner:
             await self._ask(seed, solved)
         else:
             repeat = 0 if self.shares else solved.key.repeat
-            twin = self.plan.environment.twin(solved.key.problem_idx)
+            twin = self.plan.twin(solved.key.problem_idx)
             key = self.identity.solve_key(seed, repeat, twin=twin)
             await self.cache.answer(key, solved, lambda solved: self._ask(seed, solved))
         solved.solve_ms = (time.perf_counter() - clock) * 1000

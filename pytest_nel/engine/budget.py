@@ -39,7 +39,7 @@ class Budget:
         self._limits = limits
         self._parts = parts
         self._clock = clock
-        self._began = clock()
+        self._began: float | None = None
         self._tokens = 0
         self._cost = 0.0
         self._unknown: str | None = None
@@ -68,6 +68,8 @@ class Budget:
         Raises:
             RunStopped: It is spent, or nobody can know whether it is.
         """
+        if self._began is None:
+            self._began = self._clock()
         why = self.spent
         if why is not None:
             self.left_out = True
@@ -77,7 +79,7 @@ class Budget:
     def spent(self) -> str | None:
         """Why nothing more may be begun, or None."""
         limits, mine = self._limits, f" (of {self._parts} processes)" if self._parts > 1 else ""
-        seconds = self._clock() - self._began
+        seconds = 0.0 if self._began is None else self._clock() - self._began
         if limits.max_time is not None and seconds >= limits.max_time:
             return f"the budget of {self._name} is spent: max_time {limits.max_time:g} s"
         if limits.max_tokens is not None and self._tokens * self._parts >= limits.max_tokens:

@@ -60,6 +60,14 @@ class BenchmarkPlan:
             for repeat in range(self.repeats):
                 yield AttemptKey(self.id, problem, repeat)
 
+    def twin(self, problem: int) -> str:
+        """What tells it from others that are asked the same, for answers of other runs.
+
+        Two models of a matrix may have one name: each is asked itself.
+        """
+        own = self.environment.twin(problem)
+        return own if self.config.variant is None else f"{own}|{self.config.variant}"
+
     def judging(self) -> Mapping[str, Any]:
         """What determines judgements beside the answer and the gold answer."""
         own = dict(self.environment.judging())

@@ -15,8 +15,8 @@ from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.fingerprint import answering
 from pytest_nel.http.client import ModelClient
 from pytest_nel.http.secret import Secrets
-from pytest_nel.interceptors._place import Place
 from pytest_nel.interceptors.pipeline import Chain, build, plan
+from pytest_nel.interceptors.place import Place
 from pytest_nel.services import REGISTRY as SERVICES
 
 _SHORT = 8  # characters: what a header that is no secret says may be a word

@@ -22,7 +22,7 @@ from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.interceptors.proxy import AdapterProxy
 from pytest_nel.services import service_class
-from pytest_nel.services._gpus import assign, shared
+from pytest_nel.services.gpus import assign, shared
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
 _LOG = logging.getLogger(__name__)

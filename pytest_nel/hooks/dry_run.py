@@ -14,15 +14,16 @@ from pytest_nel.config.schema import Prices
 from pytest_nel.core.errors import NelError
 from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.judge_panel import judge_prices
 from pytest_nel.engine.runtime import Parts, validated
 from pytest_nel.gate.verdict import Exit
 from pytest_nel.hooks.gating import check_before, names_of_checks
-from pytest_nel.hooks.refuse import LIMITS
+from pytest_nel.hooks.refuse import limits_of
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.estimate import Estimate, each_of, estimate
 from pytest_nel.records.sides import StoredRun, stored_run
 from pytest_nel.services import service_class
-from pytest_nel.services._gpus import shared
+from pytest_nel.services.gpus import shared
 
 _FILES = (
     *("eval-*.json", "failure_analysis.json", "journal/*.jsonl", "plan.json"),
@@ -90,8 +91,8 @@ class DryRun:
         known = self._earlier()
         entries = [self._entry(bench, known) for bench in run.benchmarks.values()]
         services = dict.fromkeys(bench.service for bench in run.benchmarks.values())
-        specs = [spec for bench in run.benchmarks.values() for spec in bench.plan.judges]
-        services |= dict.fromkeys(name for spec in specs for name in spec.services())
+        for bench in run.benchmarks.values():
+            services |= dict.fromkeys(_judges_of(bench))
         used = start_order(run.services, [name for name in services if name in run.services])
         return {
             "benchmarks": entries,
@@ -135,7 +136,9 @@ class DryRun:
         found = {}
         each = None if known is None else each_of(known, plan.id)
         if each is not None:
-            found = estimate(each, attempts, at_once, self._prices(bench)).as_json()
+            known_prices = judge_prices(plan, self._run.services).get("judge_prices", {})
+            asked = {name: known_prices.get(name, {}) for name in _judges_of(bench)}
+            found = estimate(each, attempts, at_once, self._prices(bench), asked).as_json()
             found["from_attempts"] = each.seen
         return {
             "benchmark": plan.id,
@@ -157,8 +160,7 @@ class DryRun:
         model: Any = service_class(spec.type)  # Any: each plugin has its own Config
         with contextlib.suppress(NelError):  # it is said of the service itself
             config = validated(model.Config, spec.options, f"services.{service}")
-            found = (getattr(config, name, None) for name in LIMITS)
-            yield from (limit for limit in found if limit is not None)
+            yield from (limit for _, limit in limits_of(config))
 
     def _prices(self, bench: BenchmarkRun) -> JsonObject | None:
         spec = self._run.services.get(bench.service or "")
@@ -186,6 +188,11 @@ class DryRun:
             "model": spec.options.get("model"),
             "url": None if url is None else str(url).partition("?")[0],
         }
+
+
+def _judges_of(bench: BenchmarkRun) -> list[str]:
+    names = (name for spec in bench.plan.judges for name in spec.services())
+    return list(dict.fromkeys(names))
 
 
 def _total(entries: list[JsonObject]) -> JsonObject:

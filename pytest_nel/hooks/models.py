@@ -12,9 +12,10 @@ from pytest_nel.config.load import Suite, load_suite
 from pytest_nel.config.overrides import Override, read_override
 from pytest_nel.config.quick import has_protocol, key_reference, quick_suite
 from pytest_nel.config.schema import OutputConfig
-from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.errors import ConfigError, UnknownName
 from pytest_nel.core.types import JsonObject
 from pytest_nel.hooks.options import Options
+from pytest_nel.services import service_class
 
 NO_MODEL = (
     "no model: pass --nel-model-url URL and --nel-model-id ID (or set NEMO_MODEL_URL and "
@@ -173,10 +174,21 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
         suite |= {"budget": budget} if budget else {}
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
     for spec in services:
-        _put(spec, {"timeout": "timeout"}, options)
+        if _takes(spec, "timeout"):
+            _put(spec, {"timeout": "timeout"}, options)
     if model:
         _replace_model(suite, options)
     return suite
+
+
+def _takes(spec: JsonObject, option: str) -> bool:
+    """Whether a service has an option; of an unknown type it is refused for that."""
+    kind = spec.get("type")
+    try:
+        cls: Any = service_class(expand(kind)) if isinstance(kind, str) else None
+    except UnknownName:
+        return False
+    return cls is not None and option in cls.Config.model_fields
 
 
 def _asked(suite: JsonObject, solver: object) -> list[str]:

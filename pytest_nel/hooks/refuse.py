@@ -17,8 +17,7 @@ from pytest_nel.hooks.models import override, suite_args, suite_for, suite_of
 from pytest_nel.hooks.state import Run
 from pytest_nel.services import service_class
 
-LIMITS = ("max_concurrent", "parallel")
-"""Options of services that limit how many requests are in flight."""
+_LIMITS = ("max_concurrent", "parallel")
 _PLAIN = "popen"
 
 
@@ -133,10 +132,17 @@ def _limits(run: Run) -> Iterator[tuple[str, int]]:
     for name, spec in services_of(run).items():
         model: Any = service_class(spec.type)  # Any: each plugin has its own Config
         config = validated(model.Config, spec.options, f"services.{name}")
-        for limit in LIMITS:
-            found = getattr(config, limit, None)
-            if found is not None:
-                yield f"{limit} of service {name}", found
+        for option, limit in limits_of(config):
+            yield f"{option} of service {name}", limit
+
+
+def limits_of(config: Any) -> Iterator[tuple[str, int]]:  # Any: each plugin has its own Config
+    """What limits the requests in flight at a service, by the option that says so."""
+    found = {name: getattr(config, name, None) for name in _LIMITS}
+    proxy = getattr(config, "proxy", None)
+    if proxy is not None:
+        found["proxy.max_concurrent_upstream"] = proxy.max_concurrent_upstream
+    yield from ((name, limit) for name, limit in found.items() if limit is not None)
 
 
 def refuse_loop(config: pytest.Config) -> None:

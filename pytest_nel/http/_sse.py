@@ -70,14 +70,19 @@ def _add_choice(choice: JsonObject, message: JsonObject, choices: object) -> Non
     for key in ("finish_reason", "error"):
         if first.get(key) is not None:
             choice[key] = first[key]
-    logprobs = first.get("logprobs")
-    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-        choice.setdefault("logprobs", {"content": []})["content"] += logprobs["content"]
+    _add_logprobs(choice, first.get("logprobs"))
     if isinstance(first.get("text"), str):
         choice["text"] = choice.get("text", "") + first["text"]
     piece = first.get("delta", first.get("message"))
     if isinstance(piece, dict):
         _add_piece(message, piece)
+
+
+def _add_logprobs(choice: JsonObject, logprobs: object) -> None:
+    """Lists by name: ``content`` of chats, ``tokens`` and others of text completions."""
+    for name, values in _object(logprobs).items():
+        if isinstance(values, list):
+            choice.setdefault("logprobs", {}).setdefault(name, []).extend(values)
 
 
 def _add_piece(message: JsonObject, piece: JsonObject) -> None:

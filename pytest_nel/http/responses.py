@@ -92,7 +92,7 @@ def _items(message: Message) -> Iterator[JsonObject]:
         yield {
             "type": "function_call_output",
             "call_id": message.get("tool_call_id"),
-            "output": content if isinstance(content, str) else "",
+            "output": _text(content),
         }
         return
     if content:
@@ -105,6 +105,13 @@ def _items(message: Message) -> Iterator[JsonObject]:
             "name": function.get("name"),
             "arguments": function.get("arguments"),
         }
+
+
+def _text(content: object) -> str:
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    parts = (part.get("text") if isinstance(part, dict) else part for part in content)
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _content(content: object, *, assistant: bool) -> object:

@@ -15,6 +15,8 @@ def as_sent(sampling: Mapping[str, Any], protocol: Protocol) -> Mapping[str, Any
     """
     if protocol == "responses":
         return responses.sampling_as_sent(sampling)
+    if protocol == "completions" and sampling.get("logprobs") is False:
+        return {name: v for name, v in sampling.items() if name not in ("logprobs", "top_logprobs")}
     if protocol == "completions" and "top_logprobs" in sampling:
         most = {"logprobs": sampling["top_logprobs"]}  # here it is a number, not a switch
         return {name: v for name, v in sampling.items() if name != "top_logprobs"} | most

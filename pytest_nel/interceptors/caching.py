@@ -18,7 +18,7 @@ from pytest_nel.core.exchange import Ask, Exchange, Interceptor, Reply, Request
 from pytest_nel.core.keys import digest
 from pytest_nel.core.types import JsonObject
 from pytest_nel.interceptors._messages import choices_of
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 _FILE = "adapter_cache.db"

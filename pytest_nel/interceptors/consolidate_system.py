@@ -5,7 +5,7 @@ import logging
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Request
 from pytest_nel.interceptors._messages import is_system, messages_of, text_of
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 

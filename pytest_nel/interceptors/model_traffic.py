@@ -9,7 +9,7 @@ from pytest_nel.core.keys import digest
 from pytest_nel.core.types import JsonObject
 from pytest_nel.interceptors._files import LineFiles
 from pytest_nel.interceptors._messages import choices_of
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 FILE = "model_traffic.jsonl"
 _REASONING = ("reasoning_content", "reasoning")

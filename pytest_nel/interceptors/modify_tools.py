@@ -8,7 +8,7 @@ from pydantic import Field
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Request
 from pytest_nel.core.types import JsonObject
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 
 class ModifyTools(Interceptor):

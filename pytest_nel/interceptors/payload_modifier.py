@@ -9,7 +9,7 @@ from pytest_nel.config.interpolate import expand
 from pytest_nel.config.proxy import checked_header
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Request
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 
 class PayloadModifier(Interceptor):

@@ -20,7 +20,7 @@ from pytest_nel.core.exchange import Ask, Exchange, Interceptor, Reply, Request
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import JsonObject
 from pytest_nel.interceptors import ALIASES, REGISTRY
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 _STAGES = ("account", "shape", "repair", "store", "wire", "stream")

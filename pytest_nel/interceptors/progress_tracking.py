@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, field_validator
 from pytest_nel.config.schema import Model
 from pytest_nel.config.urls import secret_in, split_url
 from pytest_nel.core.exchange import Exchange, Interceptor, Reply
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 _PATIENCE = 30.0  # seconds for one call

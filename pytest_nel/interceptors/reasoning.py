@@ -4,7 +4,7 @@ from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Reply
 from pytest_nel.core.types import JsonObject
 from pytest_nel.interceptors._messages import choices_of
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 from pytest_nel.scoring.reasoning import split_reasoning
 
 

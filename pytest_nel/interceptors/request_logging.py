@@ -7,7 +7,7 @@ from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Reply, Request
 from pytest_nel.core.text import showable
 from pytest_nel.core.types import JsonObject
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 _HEAD = 512

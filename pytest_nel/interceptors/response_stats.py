@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Reply
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from pytest_nel.core.errors import GracefulError
 from pytest_nel.core.exchange import Exchange, Interceptor, Request
 from pytest_nel.core.types import JsonObject
 from pytest_nel.interceptors._messages import is_system, messages_of, text_of
-from pytest_nel.interceptors._place import Place
+from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
 _SESSIONS = 100_000

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_nel.core.types import JsonObject
@@ -21,12 +21,14 @@ class Each:
         prompt_tokens: Of one attempt; None where none says it.
         completion_tokens: As above, reasoning included.
         latency: Seconds of one answer; None where none says it.
+        judges: What each judge took on average, prompt and completion tokens, by service.
     """
 
     seen: int
     prompt_tokens: float | None
     completion_tokens: float | None
     latency: float | None
+    judges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +65,64 @@ def each_of(run: StoredRun, benchmark: str) -> Each | None:
         return None
     scores = (bundle.get("benchmark") or {}).get("scores") or {}
     runtime = scores.get("runtime") or {}
-    steps = int(runtime.get("total_steps") or 0) - int(runtime.get("steps_without_usage") or 0)
+    known = runtime.get("steps_with_usage")  # one that failed took none, and is made again
+    if not isinstance(known, int):  # of the reference system
+        known = int(runtime.get("total_steps") or 0) - int(runtime.get("steps_without_usage") or 0)
     return Each(
-        max(0, steps),
-        _mean(runtime.get("total_prompt_tokens"), steps),
-        _mean(runtime.get("total_completion_tokens"), steps),
+        max(0, known),
+        _mean(runtime.get("total_prompt_tokens"), known),
+        _mean(runtime.get("total_completion_tokens"), known),
         _latency(run, benchmark),
+        _judges(runtime.get("judges"), known),
     )
 
 
-def estimate(each: Each, attempts: int, at_once: int, prices: Mapping[str, Any] | None) -> Estimate:
-    """What so many attempts will take."""
-    tokens = cost = None
-    if each.prompt_tokens is not None and each.completion_tokens is not None:
-        tokens = attempts * (each.prompt_tokens + each.completion_tokens)
-        if prices is not None:
-            prompts = each.prompt_tokens * float(prices["prompt"])
-            cost = attempts * (prompts + each.completion_tokens * float(prices["completion"]))
-            cost /= _MILLION
+def estimate(
+    each: Each,
+    attempts: int,
+    at_once: int,
+    prices: Mapping[str, Any] | None,
+    judge_prices: Mapping[str, Mapping[str, Any]],
+) -> Estimate:
+    """What so many attempts will take, their judges included.
+
+    Args:
+        each: What one took.
+        attempts: How many there will be.
+        at_once: How many of them are under way together.
+        prices: Of the model.
+        judge_prices: Of each judge that will be asked, by service; empty where it has none.
+    """
+    if each.prompt_tokens is None or each.completion_tokens is None:
+        tokens: float | None = None
+        cost: float | None = None
+    else:
+        answers = (each.prompt_tokens, each.completion_tokens)
+        known = [name for name in judge_prices if name in each.judges]
+        whole = len(known) == len(judge_prices)
+        parts = [(answers, prices), *((each.judges[name], judge_prices[name]) for name in known)]
+        tokens = attempts * sum(sum(took) for took, _ in parts) if whole else None
+        costs = [_cost(took, price) for took, price in parts]
+        paid = [one for one in costs if one is not None]
+        cost = attempts * sum(paid) if whole and len(paid) == len(costs) else None
     seconds = None if each.latency is None else math.ceil(attempts / at_once) * each.latency
     return Estimate(tokens, cost, seconds)
+
+
+def _cost(took: tuple[float, float], prices: Mapping[str, Any] | None) -> float | None:
+    if not prices:
+        return None
+    prompt, completion = took
+    return (prompt * float(prices["prompt"]) + completion * float(prices["completion"])) / _MILLION
+
+
+def _judges(sums: object, count: int) -> dict[str, tuple[float, float]]:
+    if not isinstance(sums, Mapping) or count <= 0:
+        return {}
+    return {
+        name: (took["prompt_tokens"] / count, took["completion_tokens"] / count)
+        for name, took in sums.items()
+    }
 
 
 def _mean(total: object, count: int) -> float | None:

@@ -31,6 +31,7 @@ def runtime(
         "total_completion_tokens": tally.completion_tokens,
         "total_reasoning_tokens": tally.reasoning_tokens,
         "steps_without_usage": tally.tokens_unknown,
+        "steps_with_usage": len(tally.tokens_each),
         "elapsed_seconds": round(seconds, 3),
         "latency_percentiles_ms": _percentiles(tally.latencies),
         "token_percentiles": {

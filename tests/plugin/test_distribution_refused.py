@@ -116,3 +116,15 @@ def test_ways_that_make_sense_measure_everything_once(
     assert ended.code == 0, ended.text
     assert "2 passed, 1 wrong" in ended.out
     assert endpoint.stats()["requests"] == 3
+
+
+def test_more_workers_than_a_proxy_block_lets_through_are_refused(nel: Nel) -> None:
+    nel.bench(sums(3))
+    path = nel.suite("bench_sums.py")
+    block = "model: m, proxy: {max_concurrent_upstream: 1}}"
+    path.write_text(path.read_text().replace("model: m}", block))
+
+    ended = nel.run("my.nel.yaml", "-p", "xdist", "-n2", model=False)
+
+    assert ended.code == 4, ended.text
+    assert "cannot keep proxy.max_concurrent_upstream of service model, 1" in ended.text

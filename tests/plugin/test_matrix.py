@@ -74,3 +74,20 @@ def test_what_is_wrong_with_a_matrix_is_said(nel: Nel, matrix: str, says: str) -
 
     assert ended.code == 4, ended.text
     assert says in ended.text
+
+
+def test_models_of_one_name_are_each_asked_with_a_cache_too(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    two_models(nel)
+    path = nel.folder / "my.nel.yaml"
+    path.write_text(path.read_text().replace("model: a}", "model: z}"))
+    line = ("my.nel.yaml", "--nel-cache", "answers")
+
+    ended = nel.run(*line, "--nel-output-dir", "one", model=False)
+    asked = endpoint.stats()["requests"]
+    again = nel.run(*line, "--nel-output-dir", "two", model=False)
+
+    assert (ended.code, again.code) == (0, 0), ended.text + again.text
+    assert asked == 9 + 9 + 3
+    assert endpoint.stats()["requests"] == asked  # the second run takes them from the cache

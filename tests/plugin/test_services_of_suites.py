@@ -204,3 +204,12 @@ def test_a_container_serves_all_workers_and_goes_with_a_killed_run(served: Nel) 
     assert going
     assert were == 1
     assert until(lambda: not containers(f"services.{name}"))
+
+
+def test_a_time_out_of_the_command_line_is_for_services_that_have_one(served: Nel) -> None:
+    served.bench(sums(3))
+    suite(served, service("mine") + "  tools: {type: gym, url: 'http://127.0.0.1:9'}\n")
+
+    ended = served.run("my.nel.yaml", "--nel-timeout", "30", "--nel-dry-run")
+
+    assert ended.code == 0, ended.text

@@ -71,3 +71,17 @@ def test_processes_together_exceed_it_by_their_last_answers_only(parts: int, lim
             spent += 15
 
     assert limit <= spent < limit + 15 * parts
+
+
+def test_time_is_counted_from_the_first_attempt_on() -> None:
+    now = [100.0]
+    budget = Budget("late", BudgetConfig(max_time=60), clock=lambda: now[0])
+
+    now[0] = 500.0  # others were measured before
+    budget.check()
+    now[0] = 559.0
+    budget.check()
+    now[0] = 560.0
+
+    with pytest.raises(RunStopped, match="max_time"):
+        budget.check()

@@ -50,3 +50,16 @@ def test_log_probabilities_are_kept_streamed_or_not() -> None:
         {"content": [token]},
         {"content": [token, token]},
     ]
+
+
+def test_log_probabilities_of_streamed_text_completions_are_kept() -> None:
+    pieces = [
+        {"choices": [{"text": text, "logprobs": {"tokens": [text], "token_logprobs": [-0.5]}}]}
+        for text in ("4", "2")
+    ]
+    stream = "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces) + "data: [DONE]\n\n"
+
+    read = parse_reply(stream.encode())
+
+    assert read.content == "42"
+    assert read.logprobs == {"tokens": ["4", "2"], "token_logprobs": [-0.5, -0.5]}

@@ -134,3 +134,11 @@ def test_a_stream_that_was_cut_is_no_answer() -> None:
 
     with pytest.raises(BadReply):
         parse_reply(f"data: {json.dumps(delta)}\n\n".encode(), "text/event-stream")
+
+
+def test_a_result_of_a_tool_may_come_in_parts() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+
+    [item] = fields([{"role": "tool", "tool_call_id": "c", "content": parts}])["input"]
+
+    assert item["output"] == "ab"

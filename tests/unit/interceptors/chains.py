@@ -6,8 +6,8 @@ from typing import Any
 
 from pytest_nel.config.proxy import Proxy
 from pytest_nel.core.exchange import Exchange, Reply, Request, Session
-from pytest_nel.interceptors._place import Place
 from pytest_nel.interceptors.pipeline import Chain, build
+from pytest_nel.interceptors.place import Place
 
 JSON = {"content-type": "application/json"}
 USER = {"role": "user", "content": "6 x 7?"}

@@ -12,8 +12,8 @@ import pytest
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.exchange import Exchange, Reply, Request, Session
 from pytest_nel.core.types import AttemptKey
-from pytest_nel.interceptors._place import Place
 from pytest_nel.interceptors.caching import Caching
+from pytest_nel.interceptors.place import Place
 from tests.unit.interceptors.chains import Upstream, answer, chain, through
 
 pytestmark = pytest.mark.asyncio

@@ -13,9 +13,9 @@ from pytest_nel.config.proxy import Proxy
 from pytest_nel.core.exchange import Exchange, Reply, Request, Session
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.http.secret import Secrets
-from pytest_nel.interceptors._place import Place
 from pytest_nel.interceptors.model_traffic import FILE
 from pytest_nel.interceptors.pipeline import Chain, build
+from pytest_nel.interceptors.place import Place
 from tests.unit.interceptors.chains import USER, Upstream, answer, chain, through
 from tests.unit.interceptors.upstream import ModelServer
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import ConfigError
-from pytest_nel.services._gpus import assign, shared, visible
+from pytest_nel.services.gpus import assign, shared, visible
 
 
 def spec(wanted: Any) -> PluginSpec:
