@@ -7,9 +7,13 @@ import pytest
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.runtime import Parts
 from pytest_nel.hooks.services import RunningServices
 from pytest_nel.hooks.state import Run, run_key
 from pytest_nel.http.client import ModelClient
+from pytest_nel.interceptors.proxy import AdapterProxy
+from pytest_nel.services import service_class
 
 
 @pytest.fixture(scope="session")
@@ -23,14 +27,40 @@ def nel_solver(pytestconfig: pytest.Config) -> Solver:
 @pytest.fixture(scope="session")
 def nel_model(pytestconfig: pytest.Config) -> ModelClient:
     """The client of the run's only model endpoint, for solvers of your own."""
-    run = pytestconfig.stash[run_key]
-    models = [name for name in run.services if name not in _only_judges(run)]
+    parts, name, _ = _only_model(pytestconfig.stash[run_key], "nel_model")
+    return parts.client(name)
+
+
+@pytest.fixture(scope="session")
+def nel_adapter(pytestconfig: pytest.Config) -> Iterator[AdapterProxy]:
+    """The run's only model behind URLs, ``nel_adapter.url_for(seed.attempt)``, for agents.
+
+    It passes the interceptors and the limit of its service, and adds its key.
+    """
+    parts, name, loop = _only_model(pytestconfig.stash[run_key], "nel_adapter")
+    adapter = parts.adapter(name)
+    loop.call(adapter.start())
+    yield adapter
+    loop.call(adapter.stop())
+
+
+def _only_model(run: Run, fixture: str) -> tuple[Parts, str, LoopThread]:
+    """What a fixture needs that asks the run's only model.
+
+    Raises:
+        ConfigError: There is none, or there are several.
+    """
+    models = [
+        name
+        for name, spec in run.services.items()
+        if name not in _only_judges(run) and "generation" in service_class(spec.type).answers_by
+    ]
     if run.engine is None or run.parts is None or len(models) != 1:
         names = ", ".join(models) or "none"
-        msg = f"nel_model needs a run with one model service; this one has: {names}"
+        msg = f"{fixture} needs a run with one model service; this one has: {names}"
         raise ConfigError(msg)
     run.model_asked = True
-    return run.parts.client(models[0])
+    return run.parts, models[0], run.engine.loop
 
 
 @pytest.fixture(scope="session")

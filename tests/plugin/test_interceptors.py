@@ -127,3 +127,49 @@ def test_a_wrong_interceptor_is_named_before_any_call(
     said = "services.model.proxy.interceptors[0].config.cache_dri: unknown option 'cache_dri'"
     assert said in done.stdout + done.stderr
     assert endpoint.bodies() == []
+
+
+AGENT = """
+import httpx
+import pytest
+
+from pytest_nel import SolveResult
+
+
+class Agent:
+    def __init__(self, adapter):
+        self.adapter = adapter
+
+    async def solve(self, seed, sandbox):
+        url = self.adapter.url_for(seed.attempt)
+        question = {"messages": [{"role": "user", "content": seed.prompt}]}
+        async with httpx.AsyncClient() as http:
+            reply = await http.post(f"{url}/chat/completions", json=question, timeout=20)
+        self.adapter.end(url)
+        return SolveResult(reply.json()["choices"][0]["message"]["content"])
+
+
+@pytest.fixture(scope="session")
+def nel_solver(nel_adapter):
+    return Agent(nel_adapter)
+"""
+
+
+def test_an_agent_reaches_the_model_by_the_url_of_a_fixture(
+    tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    bench(tmp_path, 4)
+    (tmp_path / "conftest.py").write_text(AGENT)
+    env = {"MY_SECRET": KEY, "OTHER_SECRET": OTHER}
+    name = suite(tmp_path, endpoint.url)
+
+    first = run(tmp_path, name, **env)
+    asked = endpoint.stats()["requests"]
+    again = run(tmp_path, name, "--nel-resume", **env)
+
+    assert (first.returncode, again.returncode) == (0, 0), first.stdout + again.stdout
+    assert "4 taken as recorded" in again.stdout
+    assert asked == endpoint.stats()["requests"] == 4
+    sent = [json.loads(body) for body in endpoint.bodies()]
+    assert {(body["model"], body["top_k"], body["temperature"]) for body in sent} == {("m", 7, 0.5)}
+    assert leaks(tmp_path, first.stdout + first.stderr + again.stdout) == []
