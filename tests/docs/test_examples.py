@@ -125,6 +125,34 @@ def scored(ended: Ended, name: str) -> int:
     return sum(row["reward"] is not None and row["tokens"] > 0 for row in ended.results(name))
 
 
+@pytest.mark.parametrize(
+    ("suite", "services", "logs"),
+    [
+        (
+            "vllm",
+            ["model (vllm, my-org/my-model-70b)"],
+            ["server-model-0.log", "server-model-1.log"],
+        ),
+        (
+            "depends_on",
+            ["model (vllm, my-org/my-model)", "judge (vllm, my-org/my-judge)"],
+            ["server-model.log", "server-judge.log"],
+        ),
+        ("docker_model", ["model (docker_model, model)"], ["server-model.log"]),
+    ],
+)
+def test_the_plan_of_an_example_says_which_servers_would_start(
+    there: Nel, suite: str, services: list[str], logs: list[str]
+) -> None:
+    ended = there.run(*words(suite), "--nel-dry-run", "--nel-plan-file", "plan.json")
+
+    assert ended.code == 0, ended.text
+    said = re.findall(r"^service (.+): would start$", ended.out, re.MULTILINE)
+    plan = json.loads((there.folder / "plan.json").read_text(encoding="utf-8"))
+    assert said == services
+    assert [Path(path).name for path in plan["files"] if "/logs/" in path] == logs
+
+
 def test_the_example_of_a_judge_has_its_rewards_beside_the_scorers(
     there: Nel, answering: RunningEndpoint, grader: RunningEndpoint
 ) -> None:
