@@ -12,7 +12,6 @@ from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.config.schema import Prices
 from pytest_nel.core.errors import NelError
-from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.judge_panel import judge_prices
 from pytest_nel.engine.runtime import Parts, validated
@@ -24,6 +23,7 @@ from pytest_nel.records.estimate import Estimate, each_of, estimate
 from pytest_nel.records.sides import StoredRun, stored_run
 from pytest_nel.services import service_class
 from pytest_nel.services.gpus import shared
+from pytest_nel.services.logs import log_name
 
 _FILES = (
     *("eval-*.json", "failure_analysis.json", "journal/*.jsonl", "plan.json"),
@@ -108,11 +108,7 @@ class DryRun:
                     for entry in entries
                     for name in _FILES
                 ),
-                *(
-                    str(run.directory / "logs" / f"server-{safe_name(name)}.log")
-                    for name in used
-                    if service_class(run.services[name].type).deploys
-                ),
+                *(str(run.directory / "logs" / log) for name in used for log in self._logs(name)),
             ],
             "warnings": list(shared({name: run.services[name] for name in used})),
             "problems": list(self._trouble),
@@ -154,13 +150,29 @@ class DryRun:
         }
 
     def _limits(self, service: str | None) -> Iterator[int]:
-        spec = self._run.services.get(service or "")
-        if spec is None:
-            return
-        model: Any = service_class(spec.type)  # Any: each plugin has its own Config
-        with contextlib.suppress(NelError):  # it is said of the service itself
-            config = validated(model.Config, spec.options, f"services.{service}")
+        config = None if service is None else self._config(service)
+        if config is not None:
             yield from (limit for _, limit in limits_of(config))
+
+    def _config(self, service: str) -> Any:  # Any: each plugin has its own Config
+        """The options of a service; None where it has none that are right."""
+        spec = self._run.services.get(service)
+        if spec is not None:
+            model: Any = service_class(spec.type)
+            with contextlib.suppress(NelError):  # it is said of the service itself
+                return validated(model.Config, spec.options, f"services.{service}")
+        return None
+
+    def _logs(self, service: str) -> list[str]:
+        if not service_class(self._run.services[service].type).deploys:
+            return []
+        count: int = getattr(self._config(service), "replicas", 1)
+        return [log_name(service, replica, count) for replica in range(count)]
+
+    def _model(self, service: str) -> str | None:
+        """What it serves or is asked for; None where it is no model."""
+        config = self._config(service)
+        return (config.model or service) if hasattr(config, "model") else None
 
     def _prices(self, bench: BenchmarkRun) -> JsonObject | None:
         spec = self._run.services.get(bench.service or "")
@@ -185,7 +197,7 @@ class DryRun:
             "name": name,
             "type": spec.type,
             "starts": kind.deploys,
-            "model": spec.options.get("model"),
+            "model": self._model(name),
             "url": None if url is None else str(url).partition("?")[0],
         }
 
@@ -223,7 +235,8 @@ def plan_lines(plan: JsonObject) -> Iterator[str]:
         yield f"estimated from {source}; the time is what answers take with none waiting in a queue"
     for service in plan["services"]:
         does = "would start" if service["starts"] else f"asks {service['url']}"
-        yield f"service {service['name']} ({service['type']}, {service['model']}): {does}"
+        what = ", ".join(filter(None, (service["type"], service["model"])))
+        yield f"service {service['name']} ({what}): {does}"
     for warning in plan["warnings"]:
         yield f"warning: {warning}"
     for name in plan["checks"]:

@@ -7,11 +7,11 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_nel.core.keys import safe_name
 from pytest_nel.core.types import Endpoint, Protocol
 from pytest_nel.services._process import HOST
 from pytest_nel.services._readiness import PATHS, Probe
 from pytest_nel.services._server import Launch, Rules, Server
+from pytest_nel.services.logs import log_name
 
 
 class Replicas:
@@ -66,12 +66,6 @@ def _raise_the_first(starting: Sequence[Future[Probe]]) -> None:
     for start in starting:
         if start.done():
             start.result()
-
-
-def log_name(name: str, replica: int, replicas: int) -> str:
-    """The log's file name: one for each replica."""
-    number = f"-{replica}" if replicas > 1 else ""
-    return f"server-{safe_name(name)}{number}.log"
 
 
 class Deployment(ABC):

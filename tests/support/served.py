@@ -4,7 +4,8 @@ It prints ``started PID``; ``GET /pid`` and ``GET /variable/NAME`` tell about it
 it with status 9. ``FAULT`` chooses what goes wrong: ``early`` dies, ``never`` is never healthy,
 ``slow`` at the third look, ``refuse`` completes nothing, ``once`` comes up only the first time
 (``served.once`` in its folder remembers), ``hangs`` is healthy once, ``family`` has a child and a
-grandchild in a session of its own, ``noisy`` writes more than a pipe holds.
+grandchild in a session of its own, ``noisy`` writes more than a pipe holds, ``twice`` dies over its
+twelfth prompt, but only in its first two lives (``served.deaths`` in its folder counts them).
 """
 
 import json
@@ -12,12 +13,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 FAULT = sys.argv[2] if len(sys.argv) > 2 else ""
 KEY = os.environ.get("SERVED_KEY", "")
+DEATHS = Path("served.deaths")
 SLEEP = "import time; time.sleep(600)"
 
 
@@ -25,6 +28,8 @@ class Handler(BaseHTTPRequestHandler):
     """Completes with the last word of the prompt."""
 
     looks: ClassVar[list[str]] = []
+    prompts: ClassVar[list[str]] = []
+    dying: ClassVar[threading.Lock] = threading.Lock()
 
     def do_GET(self) -> None:
         self.looks.append(self.path)
@@ -53,8 +58,21 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(400, {"error": {"message": f"cannot {said}"}})
         else:
             prompt = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+            self.perhaps_die(prompt)
             choice = {"text": prompt, "message": {"content": prompt}, "finish_reason": "stop"}
             self.answer(200, {"choices": [choice], "path": self.path, "model": body["model"]})
+
+    def perhaps_die(self, prompt: str) -> None:
+        """Be gone in the middle of an answer, and of all others under way."""
+        if FAULT != "twice":
+            return
+        with self.dying:  # two threads must not count one death twice
+            self.prompts.append(prompt)
+            deaths = DEATHS.stat().st_size if DEATHS.exists() else 0
+            if len(self.prompts) >= 12 and deaths < 2:
+                with DEATHS.open("ab") as file:
+                    file.write(b"x")
+                os._exit(9)
 
     def answer(self, status: int, body: object) -> None:
         """Send JSON."""
