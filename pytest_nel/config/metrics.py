@@ -127,7 +127,7 @@ class _Scaled(_Judge):
         reference_free: Whether the gold answer is kept from it.
     """
 
-    preset: Literal["generic", "healthbench", "simpleqa"] | None = None
+    preset: Literal["generic", "simpleqa", "healthbench"] | None = None
     min_score: Bound = 1.0
     max_score: Bound = 5.0
     reference_free: bool = False

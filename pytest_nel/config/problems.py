@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from pytest_nel.config._document import Place, shown
 from pytest_nel.config.interpolate import Path, Problem
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.values import is_secret
 
 _KINDS = (
     ("int", "a whole number"),
@@ -18,7 +19,6 @@ _KINDS = (
     ("dict", "a mapping (key: value)"),
     ("model", "a mapping (key: value)"),
 )
-_SECRET_WORDS = ("api_key", "token", "secret", "password")
 
 
 def text_of(path: str | FilePath, what: str) -> str:
@@ -89,7 +89,7 @@ def expected(error: Mapping[str, Any]) -> str:
     exact = {
         "literal_error": f"one of {context.get('expected')}",
         "finite_number": "a finite number",
-        "too_short": f"at least {context.get('min_length')} entry",
+        "too_short": _at_least(context.get("min_length")),
     }
     if error["type"] in exact:
         return exact[error["type"]]
@@ -97,9 +97,13 @@ def expected(error: Mapping[str, Any]) -> str:
     return next(found, str(error["msg"]))
 
 
+def _at_least(count: object) -> str:
+    return f"at least {count} {'entry' if count == 1 else 'entries'}"
+
+
 def got(path: Path, raw: Any) -> str:
     """What the *file* says there: an expanded variable may be a secret."""
-    if any(word in str(part).lower() for part in path for word in _SECRET_WORDS):
+    if any(is_secret(str(part)) for part in path):
         return "something else (not shown)"
     value = raw
     for part in path:

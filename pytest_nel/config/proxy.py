@@ -168,6 +168,8 @@ def contradictions(options: Mapping[str, Any], where: str) -> list[str]:
     generation = options.get("generation")
     body = proxy.get("extra_body")
     if isinstance(generation, Mapping) and isinstance(body, Mapping):
+        inner = generation.get("extra_body")
+        generation = {**(inner if isinstance(inner, Mapping) else {}), **generation}
         found += [
             f"{where}.proxy.extra_body.{name}: another value than in {where}.generation: "
             "say it once"

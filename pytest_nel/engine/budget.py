@@ -78,7 +78,8 @@ class Budget:
     @property
     def spent(self) -> str | None:
         """Why nothing more may be begun, or None."""
-        limits, mine = self._limits, f" (of {self._parts} processes)" if self._parts > 1 else ""
+        limits = self._limits
+        mine = f" by this process, one of {self._parts} that share it" if self._parts > 1 else ""
         seconds = 0.0 if self._began is None else self._clock() - self._began
         if limits.max_time is not None and seconds >= limits.max_time:
             return f"the budget of {self._name} is spent: max_time {limits.max_time:g} s"

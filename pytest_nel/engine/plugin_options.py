@@ -3,6 +3,7 @@
 Options are validated by the plugin's own model; every mistake has its file and line.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from pytest_nel.config.interpolate import Path as Keys
 from pytest_nel.config.interpolate import Problem
 from pytest_nel.config.load import Suite
 from pytest_nel.config.problems import expected, got, refuse, suggestion
-from pytest_nel.config.schema import PluginSpec
-from pytest_nel.core.errors import UnknownName
+from pytest_nel.config.proxy import Proxy
+from pytest_nel.config.schema import BenchmarkConfig, Generation, PluginSpec, layered
+from pytest_nel.core.errors import ConfigError, UnknownName
 from pytest_nel.core.registry import Registry
+from pytest_nel.http.sampling import as_sent
+from pytest_nel.interceptors.pipeline import plan
 from pytest_nel.services import REFUSED
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
@@ -28,9 +32,10 @@ def check_names_and_options(suite: Suite) -> None:
     """Look at what the suite names, and at every option of a plugin; nothing is made or imported.
 
     Raises:
-        ConfigError: A type or benchmark is unknown, or options are wrong: one line for each.
+        ConfigError: A type, a benchmark or a file is unknown, or options are wrong: one line for
+            each.
     """
-    problems = [*_of_names(suite), *_of_options(suite)]
+    problems = [*_of_names(suite), *_of_rubrics(suite), *_of_options(suite)]
     refuse(problems, suite.places, suite.source)
 
 
@@ -69,6 +74,32 @@ def _of_names(suite: Suite) -> Iterator[Problem]:
             yield Problem(path, f"no benchmark is called {entry.name!r}{hint}")
 
 
+def _of_rubrics(suite: Suite) -> Iterator[Problem]:
+    base = Path(suite.source).parent
+    for index, entry in enumerate(suite.config.benchmarks):
+        for at, metric in enumerate(entry.scoring.metrics):
+            file = getattr(metric, "rubric_file", None)
+            if file is not None and not Path(base, file).is_file():
+                path: Keys = ("benchmarks", index, "scoring", "metrics", at, "rubric_file")
+                yield Problem(path, f"there is no file {file} in {base.absolute()}")
+
+
+def _of_sampling(
+    path: Keys, entry: BenchmarkConfig, services: Mapping[str, PluginSpec]
+) -> Iterator[Problem]:
+    """Parameters that the protocol of the service has not."""
+    asked = services.get(str(entry.solver.options.get("service")))
+    if asked is None or asked.options.get("protocol") != "responses":
+        return
+    levels = (entry.settled().solver.options.get("generation"), asked.options.get("generation"))
+    try:
+        as_sent(Generation(**layered(*levels)).given(), "responses")
+    except ConfigError as error:
+        yield Problem((*path, "generation"), str(error))
+    except (ValidationError, TypeError, AttributeError):
+        return  # it is said where it stands
+
+
 def _of_options(suite: Suite) -> Iterator[Problem]:
     config = suite.config
     for name, spec in config.services.items():
@@ -78,6 +109,7 @@ def _of_options(suite: Suite) -> Iterator[Problem]:
         zip(config.benchmarks, suite.raw["benchmarks"], strict=True)
     ):
         spec = _solver_of(entry.solver, config.services)
+        yield from _of_sampling(("benchmarks", index), entry, config.services)
         if spec.type != _BROUGHT:
             yield from _of_plugin(("benchmarks", index, "solver"), spec, SOLVERS, raw["solver"])
 
@@ -108,7 +140,7 @@ def _of_plugin(
         yield Problem((*path, "type"), f"{spec.type!r} cannot be used here: {error}")
         return
     try:
-        cls.Config(**spec.options)
+        yield from _of_proxy(path, cls.Config(**spec.options))
     except ValidationError as error:
         wanted: dict[tuple[Keys, str], list[str]] = {}  # one for each branch of a union
         for each in error.errors(include_url=False):
@@ -120,6 +152,25 @@ def _of_plugin(
         for (inside, came), kinds in wanted.items():
             either = " or ".join(dict.fromkeys(kinds))
             yield Problem((*path, *inside), f"expected {either}, got {came}")
+
+
+def _of_proxy(path: Keys, config: BaseModel) -> Iterator[Problem]:
+    """The interceptors of a service, each with its own options."""
+    proxy = getattr(config, "proxy", None)
+    if not isinstance(proxy, Proxy):
+        return
+    try:
+        plan(proxy, "proxy")
+    except ConfigError as error:
+        for line in str(error).splitlines():
+            place, _, message = line.partition(": ")
+            yield Problem((*path, *_parts(place)), message)
+
+
+def _parts(place: str) -> Keys:
+    """``proxy.interceptors[0].name`` as the way to it."""
+    found = re.findall(r"([^.\[\]]+)|\[(\d+)\]", place)
+    return tuple(int(index) if index else name for name, index in found)
 
 
 def _written(place: Keys, raw: Mapping[str, Any]) -> Keys:

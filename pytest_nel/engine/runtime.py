@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
@@ -60,6 +61,7 @@ class Parts:
         self._share = share
         self._endpoints: dict[str, Endpoint] = dict(given or {})
         self._running: list[Service] = []
+        self._deployed: dict[str, Service] = {}
         self._clients: dict[str, ModelClient] = {}
         self._equipped: list[ModelClient] = []  # with interceptors that are not opened yet
         self._wanted: dict[str, int] = {}
@@ -130,7 +132,12 @@ class Parts:
             )
             raise ConfigError(msg)
         self._running.append(service)
+        self._deployed[name] = service
         self._endpoints[name] = self._route(name).endpoint(service.start())
+
+    def _gone(self, name: str) -> bool:
+        """Whether the deployment behind a service has died for good, as far as is known here."""
+        return bool(getattr(self._deployed.get(name), "gone", None))
 
     def client(self, name: str) -> ModelClient:
         """The one client of a service's endpoint."""
@@ -150,6 +157,7 @@ class Parts:
                 replace(endpoint, max_concurrent=limit),  # connections: the share may grow to it
                 limiter=AdaptiveLimiter(share_of(limit, *self._share)),
             )
+            client.gone = partial(self._gone, name)
             if self._route(name).equip(client, self._log_dir.parent) is not None:
                 self._equipped.append(client)
             self._clients[name] = client
@@ -172,6 +180,7 @@ class Parts:
             raise ConfigError(msg)
         if (name, timeout) not in self._judges:
             client = ModelClient(replace(shared.endpoint, timeout=timeout), limiter=shared.limiter)
+            client.gone = partial(self._gone, name)
             self._route(name).equip(client, self._log_dir.parent)
             self._judges[name, timeout] = client
         return self._judges[name, timeout]

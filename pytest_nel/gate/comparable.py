@@ -75,9 +75,21 @@ def _sampling(bundle: Mapping[str, Any]) -> Said:
     for one in sent:
         for name, value in one.items():
             merged.setdefault(name, []).append(value)
+    nothing = _LEFT if "answering" in facts else None  # ours say all that was sent
     return {name: _one_or_all(values) for name, values in sorted(merged.items())} or {
-        "sampling": None
+        "sampling": nothing
     }
+
+
+_LEFT = "left to the server"
+
+
+def _interceptors(bundle: Mapping[str, Any]) -> Said:
+    """Those that can change answers; bundles of the reference system do not say theirs."""
+    facts = _facts(bundle).get("answering")
+    if facts is None:
+        return {"interceptors": None}
+    return {"interceptors": facts.get("service.interceptors", "none")}
 
 
 _SAMPLING = (
@@ -119,11 +131,15 @@ FIELDS: Mapping[str, Callable[[Mapping[str, Any]], Said]] = {
     "scorer": _scorer,
     "solver": _solver,
     "sampling": _sampling,
+    "interceptors": _interceptors,
     "repeats": _repeats,
     "version": _version,
     "model": _model,
 }
-MUST_MATCH = ("dataset", "prompts", "scorer", "solver", "sampling", "repeats")
+MUST_MATCH = (
+    *("dataset", "prompts", "scorer", "solver"),
+    *("sampling", "interceptors", "repeats"),
+)
 
 
 def compared(
@@ -153,7 +169,7 @@ def compared(
             f"{name}: {_named(key, name)}{_shown(one.get(key))} in the baseline, "
             f"{_shown(other.get(key))} in the candidate"
             for key in sorted({*one, *other})
-            if one.get(key) != other.get(key)
+            if one.get(key) != other.get(key) and _LEFT not in (one.get(key), other.get(key))
         ]
         if said and name in free:
             differing.append(name)

@@ -59,6 +59,8 @@ def _lost(bundle: Mapping[str, Any], lost: int) -> str:
 
 def _failure(bundle: Mapping[str, Any], limit: int, session: Session) -> str | None:
     unscored = bundle["n_unscored"]
+    if unscored and unscored == bundle["n_attempted"]:
+        return f"none of {unscored} attempts has a score"
     if unscored > limit:
         text = f"{unscored} of {bundle['n_attempted']} attempts have no score (allowed: {limit})"
         lost = bundle.get("n_judge_failures")

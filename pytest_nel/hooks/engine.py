@@ -8,7 +8,7 @@ import pytest
 
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.config.schema import PluginSpec, Prices
-from pytest_nel.core.errors import ConfigError, JournalError, NelError
+from pytest_nel.core.errors import ConfigError, InfraError, JournalError, NelError
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.budget import Purse
@@ -58,7 +58,7 @@ def begin(run: Run, item: pytest.Item) -> None:
         item.session.shouldstop = NOT_BEGUN
         pytest.skip(f"not run: {what}")
     except NelError as error:
-        run.stop = StopReason(str(error), fatal=True)
+        run.stop = StopReason(str(error), fatal=not isinstance(error, InfraError))
         item.session.shouldstop = NOT_BEGUN
         pytest.skip(f"not run: {error}")
     except pytest.skip.Exception as skipped:

@@ -9,9 +9,10 @@ import pytest
 
 from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.schema import PluginSpec
-from pytest_nel.core.errors import JournalError, NelError
+from pytest_nel.core.errors import InfraError, JournalError, NelError
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.runtime import Parts
+from pytest_nel.gate.verdict import Exit
 from pytest_nel.hooks.control import CONTROL, Adoption, Control
 from pytest_nel.hooks.crash import (
     Attempt,
@@ -66,6 +67,8 @@ class Distribution:
             take(run)
             (run.directory / CONTROL).unlink(missing_ok=True)  # of a session that was killed
             self._start(services_of(run))
+        except InfraError as error:  # with the same line it may come up the next time
+            pytest.exit(str(error), returncode=Exit.INCOMPLETE)
         except NelError as error:
             raise pytest.UsageError(str(error)) from None
 

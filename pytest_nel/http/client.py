@@ -72,6 +72,7 @@ class ModelClient:
         self._secrets = Secrets([self._key])
         pattern = endpoint.reasoning_pattern
         self._reasoning = None if pattern is None else re.compile(pattern, re.DOTALL)
+        self.gone: Callable[[], bool] = bool  # whether nobody will ever answer there again
         self._retry = retry or Retry(attempts=endpoint.max_retries + 1)
         self._clock = clock
         self._sleep = sleep
@@ -331,7 +332,7 @@ class ModelClient:
         if fault.retryable and fault.status in faults.THROTTLED:
             told = None if self._retry.told_too_long(fault) else fault.retry_after
             self.limiter.throttled(told)
-        seconds = self._retry.pause(fault, made)
+        seconds = None if self.gone() else self._retry.pause(fault, made)
         if seconds is None:
             failure = self._failure(fault, made)
             failure.requests, failure.status = made, fault.status

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Request
-from pytest_nel.interceptors.place import Place
+from pytest_nel.interceptors.place import Place, refuse_of_the_question
 
 
 class DropParams(Interceptor):
@@ -22,6 +22,12 @@ class DropParams(Interceptor):
         """
 
         params: Annotated[list[str], Field(min_length=1)]
+
+        @field_validator("params")
+        @classmethod
+        def _asks_the_same(cls, params: list[str]) -> list[str]:
+            refuse_of_the_question(params)
+            return params
 
     def __init__(self, config: Config, place: Place) -> None:
         self._params = config.params

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.proxy import checked_header
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Request
-from pytest_nel.interceptors.place import Place
+from pytest_nel.interceptors.place import Place, refuse_of_the_question
 
 
 class PayloadModifier(Interceptor):
@@ -62,6 +62,17 @@ class PayloadModifier(Interceptor):
                 for name in names:
                     checked_header(name)
             return headers
+
+        @model_validator(mode="after")
+        def _asks_the_same(self) -> "PayloadModifier.Config":
+            named = {
+                *self.params_to_remove,
+                *self.params_to_add,
+                *self.params_to_rename,
+                *self.params_to_rename.values(),
+            }
+            refuse_of_the_question(named)
+            return self
 
     def __init__(self, config: Config, place: Place) -> None:
         self._config = config

@@ -1,6 +1,6 @@
 """Where an interceptor works: of which service, in which run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,3 +26,20 @@ class Place:
     model: str = ""
     tenant: str = ""
     redact: Callable[[str], str] = _nothing
+
+
+_QUESTION = frozenset({"input", "messages", "model", "prompt"})
+
+
+def refuse_of_the_question(names: Iterable[str]) -> None:
+    """Refuse to change who is asked what: that is what the records, prices and gates go by.
+
+    Raises:
+        ValueError: One of the names is part of the question.
+    """
+    if found := sorted(_QUESTION & set(names)):
+        msg = (
+            f"{', '.join(found)}: who is asked what is said by the service's `model` and by the "
+            "benchmark, and records go by that"
+        )
+        raise ValueError(msg)

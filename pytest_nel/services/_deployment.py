@@ -30,6 +30,11 @@ class Replicas:
         found = [server.trouble for server in self._servers if server.trouble]
         return "; ".join(found) or None
 
+    @property
+    def gone(self) -> str | None:
+        """Why nobody is left to answer, or None."""
+        return self.trouble if all(server.trouble for server in self._servers) else None
+
     def start(self) -> list[Probe]:
         """Start all and wait until all are ready (blocking); when one fails, all are ended.
 
@@ -96,6 +101,11 @@ class Deployment(ABC):
     def trouble(self) -> str | None:
         """Why servers are gone for good, or None."""
         return None if self._replicas is None else self._replicas.trouble
+
+    @property
+    def gone(self) -> str | None:
+        """Why no server is left, for good, or None."""
+        return None if self._replicas is None else self._replicas.gone
 
     def _start(self, replicas: int, port: int | None, max_restarts: int) -> list[Probe]:
         """Start them; their probes, in order."""

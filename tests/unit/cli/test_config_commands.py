@@ -169,3 +169,36 @@ def test_the_base_of_our_examples_says_what_it_needs(capsys: pytest.CaptureFixtu
 
     assert statuses == [4, 0]
     assert f"{base}:2: _model: a value is needed here" in capsys.readouterr().err
+
+
+WRONG = """services:
+  m:
+    type: api
+    url: http://h.test/v1/responses
+    protocol: responses
+    proxy: {interceptors: [{name: cachin}, {name: turn_counter, config: {max_turns: 0}}]}
+  j: {type: api, url: "http://h.test/v1/chat/completions", protocol: chat_completions}
+benchmarks:
+  - name: basics
+    generation: {seed: 1}
+    solver: {type: simple, service: m}
+    scoring: {metrics: [{name: q, type: judge, service: j, rubric_file: nope.md}]}
+"""
+
+
+def test_check_says_all_that_a_run_would_be_refused_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.nel.yaml"
+    file.write_text(WRONG, encoding="utf-8")
+
+    status = main(["config", "check", str(file)])
+
+    captured = capsys.readouterr()
+    said = captured.out + captured.err
+    assert status == 4
+    assert f"{file}:6: services.m.proxy.interceptors[0].name: " in said
+    assert "Did you mean 'caching'?" in said
+    assert f"{file}:6: services.m.proxy.interceptors[1].config.max_turns: " in said
+    assert f"{file}:10: benchmarks[0].generation: seed: the protocol responses has no such" in said
+    assert "rubric_file: there is no file nope.md in" in said

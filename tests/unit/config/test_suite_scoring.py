@@ -145,7 +145,7 @@ def test_every_kind_of_judge_is_read() -> None:
             "{name: e, type: ensemble_judge, services: [grader, nobody]}",
             "metrics[0].services[1]: no service is called 'nobody'",
         ),
-        ("{name: e, type: ensemble_judge, services: [grader]}", "at least 2 entry"),
+        ("{name: e, type: ensemble_judge, services: [grader]}", "at least 2 entries"),
         (
             "{name: p, type: pairwise_judge, judge_service: grader}",
             "expected baseline_service or baseline_field",

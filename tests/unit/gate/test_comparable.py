@@ -58,7 +58,7 @@ def test_what_one_side_does_not_say_is_unknown() -> None:
     found = compared(REFERENCE, bundle())
 
     assert found.different == []
-    assert found.unknown == ["dataset", "prompts", "scorer", "solver"]
+    assert found.unknown == ["dataset", "prompts", "scorer", "solver", "interceptors"]
 
 
 def test_what_the_reference_system_does_say_is_compared() -> None:
@@ -122,3 +122,32 @@ def test_revisions_are_compared_where_there_is_no_hash() -> None:
     found = compared(one, other, ["dataset"])
 
     assert found.different == ["dataset: revision 1 in the baseline, 2 in the candidate"]
+
+
+def answered_by(**more: Any) -> dict[str, Any]:
+    answering = {**FINGERPRINT.get("answering", {}), "solver.type": "simple", **more}
+    return bundle(answering=answering, sampling=[{}])
+
+
+def test_runs_with_other_interceptors_are_not_comparable() -> None:
+    other = answered_by(**{"service.interceptors": "sha256:1"})
+
+    found = compared(answered_by(), other)
+
+    assert found.different == [
+        "interceptors: none in the baseline, sha256:1 in the candidate",
+    ]
+    assert compared(other, other).different == []
+    assert compared(answered_by(), other, allowed=["interceptors"]).different == []
+
+
+def test_that_nothing_was_sent_is_known_and_differs_from_what_was() -> None:
+    warm = answered_by() | {}
+    warm["fingerprint"] = {**warm["fingerprint"], "sampling": [{"temperature": 0.9}]}
+
+    found = compared(answered_by(), warm)
+
+    line = "sampling: temperature nothing in the baseline, 0.9 in the candidate"
+    assert found.different == [line]
+    assert "sampling" not in found.unknown
+    assert compared(answered_by(), answered_by()).different == []

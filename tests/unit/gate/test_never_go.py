@@ -131,6 +131,7 @@ _OTHER: dict[str, Mapping[str, Any]] = {
     "scorer": {"pass_at": 0.5},
     "solver": {"answering": {**FINGERPRINT["answering"], "solver.type": "completion"}},
     "sampling": {"sampling": [{"temperature": 1.0}]},
+    "interceptors": {"answering": {**FINGERPRINT["answering"], "service.interceptors": "x"}},
     "version": {"versions": {"pytest-nel": "9.9"}},
     "model": {"model": "another"},
 }

@@ -104,3 +104,15 @@ def test_a_score_of_attempts_made_again_for_their_outcome_decides_nothing() -> N
     check = health("x", bundle(0) | {"n_made_again": 2}, limit=0, session=session)
 
     assert (check.status, check.code) == ("open", Exit.INCONCLUSIVE)
+
+
+def test_a_benchmark_without_any_score_is_incomplete_whatever_may_be_missing() -> None:
+    found = health(
+        "s::b::health",
+        {"n_unscored": 4, "n_attempted": 4, "n_planned": 4},
+        limit=20,
+        session=Session(ended=True, selected=4, recorded=4, unscored=4),
+    )
+
+    assert (found.status, found.code) == ("failed", Exit.INCOMPLETE)
+    assert found.reason == "none of 4 attempts has a score"

@@ -13,6 +13,7 @@ from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.routes import Route
 from pytest_nel.engine.runtime import Parts
+from pytest_nel.interceptors.pipeline import plan
 
 SERVICE = {
     "type": "api",
@@ -148,3 +149,21 @@ def test_a_secret_is_in_no_message_of_a_wrong_block() -> None:
         Proxy(extra_headers={"Authorization": "Bearer sk-planted"})
 
     assert "sk-planted" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("payload_modifier", {"params_to_add": {"model": "other"}}),
+        ("payload_modifier", {"params_to_remove": ["messages"]}),
+        ("payload_modifier", {"params_to_rename": {"top_k": "prompt"}}),
+        ("drop_params", {"params": ["input"]}),
+    ],
+)
+def test_who_is_asked_what_is_not_changed_behind_the_records(
+    name: str, config: dict[str, object]
+) -> None:
+    block = Proxy.model_validate({"interceptors": [{"name": name, "config": config}]})
+
+    with pytest.raises(ConfigError, match="who is asked what is said by the service's `model`"):
+        plan(block, "services.m.proxy")
