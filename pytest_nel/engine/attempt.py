@@ -33,7 +33,7 @@ from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.extra import judged_also, judged_also_here, says_more
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.identity import Identity
-from pytest_nel.engine.judge import Judges, with_primary
+from pytest_nel.engine.judge import Judges, unread, with_primary
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.scored import for_verifier, judgement, no_score, without_scorer
@@ -199,7 +199,9 @@ class AttemptRunner:
             solved = await asyncio.to_thread(self._stored, kept)
         except NoAnswer:
             return kept  # whoever asks is told
-        return await self._judge_here(solved, await self._said_before(kept))
+        earlier = await self._said_before(kept)
+        begin_session(kept.key, again=unread(earlier))
+        return await self._judge_here(solved, earlier)
 
     async def _said_before(self, kept: Kept) -> Scored | None:
         past = self._past(kept.key)
@@ -217,6 +219,7 @@ class AttemptRunner:
                 self.purse.check()
             except RunStopped:  # it has its score; what a judge has not said stays missing
                 return self._completed(known, scored)
+            begin_session(kept.key, again=unread(scored))
         by_judges = await self.judges.judged(self.plan, known.solved, scored)
         self.purse.spend_on_judges(by_judges.spent)
         return self._completed(known, by_judges.scored)

@@ -127,6 +127,13 @@ class Judges:
         return {**result, "spent": together(lost or {}, spent)}, spent
 
 
+def unread(scored: Scored | None) -> bool:
+    """Whether a judge has replied to this and said nothing usable: no cache is to say it again."""
+    details = {} if scored is None else scored.details
+    said = [each for each in details.values() if isinstance(each, Mapping)]
+    return any(each.get("unreadable") and each.get("reward") is None for each in said)
+
+
 def with_primary(plan: BenchmarkPlan, scored: Scored) -> Scored:
     """The judgement by the metric whose reward is the attempt's.
 

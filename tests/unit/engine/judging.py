@@ -59,8 +59,9 @@ class Bench:
         made = runner(self.folder, Says(says), benchmark or facts(), scoring=scoring)
         budget: Budget | None = more.get("budget")
         made.purse = Purse([] if budget is None else [budget])
-        solver = PluginSpec(type="simple", service="m", system_prompt=more.get("system"))
-        config = made.plan.config.model_copy(update={"solver": solver})
+        solver: dict[str, Any] = {"type": "simple", "service": "m"}
+        solver["system_prompt"] = more.get("system")
+        config = made.plan.config.model_copy(update={"solver": PluginSpec(**solver)})
         made.plan = replace(made.plan, config=config)
         made.judges = await asyncio.to_thread(judges_with, made.plan, parts, services)
         attempted = await made.attempt(key(made))
