@@ -1,6 +1,6 @@
 """What ``scoring`` of a benchmark may say: further scorers, and judges that are models."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -25,6 +25,8 @@ _REFUSED_KEYS: Mapping[tuple[str, str], str] = {
     ("pairwise_judge", "min_score"): "a pairwise judge gives win, tie or loss and has no scale",
     ("reward_model", "aspect"): "one number is read from a reward model, so there are no aspects",
 }
+_DEFAULT_MODELS: Mapping[str, str] = {"llama_cpp": "demo"}
+"""What services serve that name no model."""
 _REFUSED_MODES: Mapping[str, str] = {
     "multi_aspect": (
         "mode multi_aspect is not supported: which aspects a server returns is no standard; "
@@ -369,7 +371,15 @@ def _same_model(one: Any, other: Any) -> bool:  # Any: plugin specs, or what is 
     if one is None or other is None:
         return False
     sides = [(_place(spec.options), spec.options.get("model")) for spec in (one, other)]
+    if not any(place for place, _ in sides):
+        return _deployed(one) == _deployed(other)
     return sides[0] == sides[1] and bool(sides[0][0])
+
+
+def _deployed(spec: Any) -> Sequence[object]:  # Any: a plugin spec
+    """What a service that is started for the run serves; where it listens is not known yet."""
+    model = spec.options.get("model", _DEFAULT_MODELS.get(spec.type))
+    return [spec.type, model, *(spec.options.get(name) for name in ("command", "env"))]
 
 
 def _place(options: Mapping[str, Any]) -> str:

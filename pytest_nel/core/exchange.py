@@ -54,13 +54,17 @@ class Session:
         name: The same in every run and every try: ``gsm8k/17-r0``.
         id: Unlike that of any other session of this process.
         attempt: The attempt, where it is one.
+        again: Whether that has been answered before and is to be answered anew.
     """
 
-    __slots__ = ("_name", "attempt", "id")
+    __slots__ = ("_name", "again", "attempt", "id")
 
-    def __init__(self, name: str = "", attempt: AttemptKey | None = None) -> None:
+    def __init__(
+        self, name: str = "", attempt: AttemptKey | None = None, *, again: bool = False
+    ) -> None:
         self._name = name
         self.attempt = attempt
+        self.again = again
         self.id = next(_NUMBERS)
 
     @property
@@ -80,9 +84,14 @@ class Session:
 _SESSION: ContextVar[Session | None] = ContextVar("nel_session", default=None)
 
 
-def begin_session(key: AttemptKey) -> None:
-    """Say that what this task asks from now on belongs to one try of that attempt."""
-    _SESSION.set(Session(attempt=key))
+def begin_session(key: AttemptKey, *, again: bool = False) -> None:
+    """Say that what this task asks from now on belongs to one try of that attempt.
+
+    Args:
+        key: The attempt.
+        again: See :class:`Session`.
+    """
+    _SESSION.set(Session(attempt=key, again=again))
 
 
 def current_session() -> Session | None:

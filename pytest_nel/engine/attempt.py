@@ -16,6 +16,7 @@ from pytest_nel.core.errors import (
     InfraError,
     JournalError,
     NoAnswer,
+    RunStopped,
     ScorerError,
 )
 from pytest_nel.core.exchange import begin_session
@@ -32,7 +33,7 @@ from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.extra import judged_also, judged_also_here, says_more
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.identity import Identity
-from pytest_nel.engine.judge import Judges, with_primary
+from pytest_nel.engine.judge import Judges, unread, with_primary
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.scored import for_verifier, judgement, no_score, without_scorer
@@ -93,6 +94,7 @@ class AttemptRunner:
             NoAnswer: Re-scoring, and nobody has answered this.
             RunStopped: A budget is spent.
         """
+        begin_session(key)  # judges of a stored answer are asked outside of any try
         past = self._past(key)
         known = past is not None and key in past
         if not known:
@@ -171,8 +173,8 @@ class AttemptRunner:
         scored = scored or await self._verified(solved)
         scored = await judged_also_here(self.plan, solved, scored)
         by_judges = await self.judges.judged(self.plan, solved, scored, earlier)
-        self.purse.spend_on_judges(by_judges, [scored, *([earlier] if earlier else [])])
-        record = self._keep(solved, with_primary(self.plan, by_judges))
+        self.purse.spend_on_judges(by_judges.spent)
+        record = self._keep(solved, with_primary(self.plan, by_judges.scored))
         if self.journal.syncs_each:
             await asyncio.to_thread(self.journal.sync)
         return record
@@ -185,6 +187,8 @@ class AttemptRunner:
     async def _kept(self, kept: Kept, *, alone: bool) -> Pending:
         """What is judged on the loop is judged here; the rest is read by whoever asks for it."""
         here = self._here
+        if kept.judgement is None and self.judges:
+            self.purse.check()
         if kept.judgement is None and (here or alone):
             self.journal.started(kept.key, alone=alone)  # should this process die of judging it
         if kept.judgement is not None and here and (self.plan.scorers or self.judges):
@@ -195,7 +199,9 @@ class AttemptRunner:
             solved = await asyncio.to_thread(self._stored, kept)
         except NoAnswer:
             return kept  # whoever asks is told
-        return await self._judge_here(solved, await self._said_before(kept))
+        earlier = await self._said_before(kept)
+        begin_session(kept.key, again=unread(earlier))
+        return await self._judge_here(solved, earlier)
 
     async def _said_before(self, kept: Kept) -> Scored | None:
         past = self._past(kept.key)
@@ -208,9 +214,15 @@ class AttemptRunner:
         assert past is not None
         known = await asyncio.to_thread(past.record, kept)
         scored = await judged_also_here(self.plan, known.solved, known.scored)
+        if self.judges.asks(self.plan, known.solved, scored):
+            try:
+                self.purse.check()
+            except RunStopped:  # it has its score; what a judge has not said stays missing
+                return self._completed(known, scored)
+            begin_session(kept.key, again=unread(scored))
         by_judges = await self.judges.judged(self.plan, known.solved, scored)
-        self.purse.spend_on_judges(by_judges, [scored])
-        return self._completed(known, by_judges)
+        self.purse.spend_on_judges(by_judges.spent)
+        return self._completed(known, by_judges.scored)
 
     def _completed(self, known: StepRecord, scored: Scored) -> StepRecord:
         """A record, and what further scorers say of it now that had failed on it before."""
@@ -303,7 +315,7 @@ class AttemptRunner:
     async def _tries(self, seed: SeedResult, solved: Solved) -> None:
         last = self.plan.config.max_system_retries
         while True:
-            begin_session(solved.key)
+            begin_session(solved.key, again=solved.because is not None)
             try:
                 answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
             except GracefulError as error:

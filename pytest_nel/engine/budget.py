@@ -11,8 +11,7 @@ from typing import Any
 
 from pytest_nel.config.schema import BudgetConfig
 from pytest_nel.core.errors import RunStopped
-from pytest_nel.environments.scorers import PREFIX
-from pytest_nel.records.record import Scored, Solved
+from pytest_nel.records.record import Solved
 
 _MILLION = 1_000_000
 
@@ -128,13 +127,10 @@ class Purse:
             for budget in self.budgets:
                 budget.spend(solved.model, self.prices)
 
-    def spend_on_judges(self, judged: Scored, before: Sequence[Scored]) -> None:
-        """Count what judges took; a verdict that was there ``before`` is paid already."""
-        paid = [said for each in before for said in each.details.values()]
-        for name, said in judged.details.items():
-            if not name.startswith(PREFIX) or not isinstance(said, Mapping) or said in paid:
-                continue
-            for service, sums in (said.get("spent") or {}).items():
+    def spend_on_judges(self, spent: Sequence[Mapping[str, Mapping[str, Any]]]) -> None:
+        """Count what judges were asked for just now, each given by service."""
+        for each in spent:
+            for service, sums in each.items():
                 known = None if sums.get("without_usage") else sums
                 for budget in self.budgets:
                     budget.spend(known, self.judge_prices.get(service))

@@ -87,10 +87,13 @@ def _brought(solver: object) -> JsonObject:
 
 def _configured(entry: Mapping[str, Any]) -> JsonObject:
     kind: Any = SOLVERS.load(str(entry["type"]))  # Any: a plugin's class need not say a version
+    fields = getattr(getattr(kind, "Config", None), "model_fields", {})
     facts: JsonObject = {
         f"solver.{name}": value
         for name, value in entry.items()
-        if name not in {"service", "generation"} and value is not None
+        if name not in {"service", "generation"}
+        and value is not None
+        and not (name in fields and value == fields[name].default)  # written or not, the same
     }
     facts["solver.version"] = getattr(kind, "version", None) or source_digest(kind)
     return facts

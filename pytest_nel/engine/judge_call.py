@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pytest_nel.core.errors import FailureKind, InfraError, NoVerdict
+from pytest_nel.core.errors import FailureKind, GracefulError, InfraError, NoVerdict
 from pytest_nel.core.types import JsonObject, ModelResponse
 from pytest_nel.http.client import ModelClient
 from pytest_nel.scoring.judging.prompts import Question
@@ -29,6 +29,7 @@ class Spent:
     Attributes:
         model: The name it reports.
         calls: Replies.
+        cached: Those of them that were found and not asked for; they cost nothing.
         requests: HTTP requests, those in vain included.
         prompt_tokens: Over the replies that say them, as ``completion_tokens``.
         without_usage: Replies that do not.
@@ -38,6 +39,7 @@ class Spent:
 
     model: str = ""
     calls: int = 0
+    cached: int = 0
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -49,6 +51,9 @@ class Spent:
         """Count a reply."""
         self.model = reply.model or self.model
         self.calls += 1
+        if reply.requests == 0:
+            self.cached += 1
+            return
         self.requests += reply.requests
         self.prompt_tokens += reply.prompt_tokens or 0
         self.completion_tokens += reply.completion_tokens or 0
@@ -165,11 +170,13 @@ class Panelist:
             if verdict is not None:
                 return Said(verdict, raw, reply.model or self.client.endpoint.model)
             spent.unreadable += 1
-        count = self.retries + 1
-        tries = "the reply holds" if count == 1 else f"none of {count} replies holds"
-        msg = (
-            f"judge {self.service!r}: {tries} a verdict; the last: {' '.join(raw.split())[:200]!r}"
-        )
+        count, text = self.retries + 1, repr(" ".join(raw.split())[:200])
+        if count == 1:
+            msg = f"judge {self.service!r}: the reply holds no verdict: {text}"
+        else:
+            msg = (
+                f"judge {self.service!r}: none of {count} replies holds a verdict; the last: {text}"
+            )
         raise NoVerdict(msg, unreadable=True)
 
     async def reply(
@@ -192,7 +199,11 @@ class Panelist:
             if error.kind is FailureKind.AUTH:
                 failure.kind = error.kind  # no other attempt will fare better
             raise failure from error
-        self.reach.lost = 0
+        except GracefulError as error:  # an interceptor refuses: the endpoint is not to blame
+            msg = f"judge {self.service!r} was not asked: {error}"
+            raise NoVerdict(msg) from error
+        if reply.requests:
+            self.reach.lost = 0
         spent.add(reply)
         return reply
 

@@ -9,13 +9,20 @@ from typing import Any, NamedTuple
 from pytest_nel.config.metrics import (
     EnsembleMetric,
     JudgeMetric,
+    JudgingMetric,
     PairwiseMetric,
     RewardModelMetric,
 )
 from pytest_nel.core.errors import NoVerdict, ScorerError
 from pytest_nel.core.types import JsonObject, Message
 from pytest_nel.engine.judge_call import Panelist, Said, Spent
-from pytest_nel.engine.judge_plan import HEALTHBENCH, SIMPLEQA, JudgeSpec, scale_of
+from pytest_nel.engine.judge_plan import (
+    HEALTHBENCH,
+    SIMPLEQA,
+    JudgeSpec,
+    against_reference,
+    scale_of,
+)
 from pytest_nel.scoring.judging import prompts
 from pytest_nel.scoring.judging.prompts import Case, Question, Words
 from pytest_nel.scoring.judging.replies import Scale
@@ -39,17 +46,21 @@ class Matter(NamedTuple):
 
     Attributes:
         case: The task, the answer, the reference.
-        conversation: What was asked, as messages.
+        conversation: What the benchmark asks, as messages.
+        asked: What the solver makes of it; the baseline's model is asked the same.
         row: The problem's fields, the gold answer among them.
         criteria: What the benchmark's scorer says the criteria are; None: the row's ``rubrics``.
         baseline: An earlier answer of the baseline's model that still counts.
+        pictures: How many belong to the problem and stand in no message.
     """
 
     case: Case
     conversation: Sequence[Message]
+    asked: Sequence[Message]
     row: Mapping[str, Any]
     criteria: object = None
     baseline: str | None = None
+    pictures: int = 0
 
 
 class Came(NamedTuple):
@@ -80,9 +91,34 @@ class Hearing:
 
         Raises:
             NoVerdict: A model that is needed was not reached or said nothing usable.
-            ScorerError: The problem lacks what the judge needs.
+            ScorerError: The problem lacks what the judge needs, or has what it cannot be shown.
         """
         metric = self.spec.metric
+        unseen = self._unseen(matter)
+        came = await self._judged(metric, matter)
+        return came._replace(facts={**came.facts, "unseen_pictures": unseen}) if unseen else came
+
+    def _unseen(self, matter: Matter) -> int:
+        """How many pictures the judge does without: it grades by the gold answer.
+
+        Raises:
+            ScorerError: It has nothing else to go by, or another model would have to see them.
+        """
+        metric = self.spec.metric
+        unseen = matter.pictures
+        if not isinstance(metric, RewardModelMetric):  # which has the messages as they are
+            unseen += _shown(matter.conversation)
+        graded = against_reference(metric, self.spec.preset) and matter.case.reference
+        if unseen and not graded:
+            msg = (
+                f"judge {self.spec.name!r}: the problem has pictures, which no judge and no "
+                "baseline is shown, so it would judge blindly: grade by a gold answer (type judge "
+                "with preset simpleqa or generic), or by a scorer in Python"
+            )
+            raise ScorerError(msg)
+        return unseen
+
+    async def _judged(self, metric: JudgingMetric, matter: Matter) -> Came:
         if isinstance(metric, PairwiseMetric):
             return await self._pairwise(metric, matter)
         if isinstance(metric, RewardModelMetric):
@@ -216,7 +252,7 @@ class Hearing:
             self.baseline = matter.baseline
             return matter.baseline
         service = str(metric.baseline_service)
-        asked = Question("", "", None, lambda _: None, matter.conversation)
+        asked = Question("", "", None, lambda _: None, matter.asked)
         reply = await self.panel[BASELINE].reply(asked, self._account(service))
         self.baseline, _ = split_reasoning(reply.content, reply.reasoning_content)
         return self.baseline
@@ -231,6 +267,14 @@ class Hearing:
             return Came(share, said.as_json())
         passed = share >= metric.threshold
         return Came(float(passed), {**said.as_json(), "share": share, "passed": passed})
+
+
+def _shown(conversation: Sequence[Message]) -> int:
+    """How many parts of its messages are no text, which a judge reads."""
+    contents = (message.get("content") for message in conversation)
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    texts = [part.get("text") if isinstance(part, Mapping) else None for part in parts]
+    return sum(not isinstance(text, str) for text in texts)
 
 
 def _both_orders(first: Said, second: Said) -> Came:

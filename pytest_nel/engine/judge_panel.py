@@ -9,7 +9,7 @@ from pytest_nel.engine.fingerprint import answering
 from pytest_nel.engine.judge import Judges
 from pytest_nel.engine.judge_call import Panelist, Reach
 from pytest_nel.engine.judge_kinds import BASELINE
-from pytest_nel.engine.judge_plan import JudgeSpec
+from pytest_nel.engine.judge_plan import JudgeSpec, system_of
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts, validated
 
@@ -30,7 +30,8 @@ def judges_with(plan: BenchmarkPlan, parts: Parts, services: Mapping[str, Plugin
     if not plan.judges:
         return Judges()
     panels = {spec.name: _panel(spec, parts) for spec in plan.judges}
-    facts = {spec.name: _facts(spec, parts, services) for spec in plan.judges}
+    system = system_of(plan.config.solver)
+    facts = {spec.name: _facts(spec, parts, services, system) for spec in plan.judges}
     return Judges(plan.judges, panels, facts)
 
 
@@ -72,8 +73,17 @@ def _panelist(spec: JudgeSpec, parts: Parts, service: str, sampling: Mapping[str
     return Panelist(service, client, reach, sampling, spec.metric.max_retries)
 
 
-def _facts(spec: JudgeSpec, parts: Parts, services: Mapping[str, PluginSpec]) -> JsonObject:
-    """What determines the verdicts of a judge, the models included."""
+def _facts(
+    spec: JudgeSpec, parts: Parts, services: Mapping[str, PluginSpec], system: str | None
+) -> JsonObject:
+    """What determines the verdicts of a judge, the models included.
+
+    Args:
+        spec: The judge.
+        parts: Knows the endpoints.
+        services: The suite's.
+        system: The solver's system prompt, which the baseline's model is sent as well.
+    """
     judges = []
     for name in spec.judges:
         sent = spec.sampling(parts.endpoint(name).generation)
@@ -81,6 +91,8 @@ def _facts(spec: JudgeSpec, parts: Parts, services: Mapping[str, PluginSpec]) ->
         judges.append({**_service_facts(name, parts, services), **changed})
     base = spec.baseline
     baseline = None if base is None else _service_facts(base, parts, services)
+    if baseline is not None and system is not None:
+        baseline["system_prompt"] = system
     return {**spec.going_by(), "judges": judges, "baseline": baseline}
 
 

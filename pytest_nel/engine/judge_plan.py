@@ -14,7 +14,7 @@ from pytest_nel.config.metrics import (
     ScoringConfig,
     services_asked,
 )
-from pytest_nel.config.schema import BenchmarkConfig
+from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import digest
 from pytest_nel.core.protocols import EvalEnvironment
@@ -140,6 +140,18 @@ def _preset(metric: JudgingMetric, wanted: str | None) -> str:
     if isinstance(metric, JudgeMetric | EnsembleMetric):
         return metric.preset or wanted or GENERIC
     return metric.type
+
+
+def against_reference(metric: JudgingMetric, preset: str) -> bool:
+    """Whether an answer is graded by what is known to be right, where that is known."""
+    if not isinstance(metric, JudgeMetric | EnsembleMetric):
+        return False
+    return preset == SIMPLEQA or (preset == GENERIC and not metric.reference_free)
+
+
+def system_of(solver: PluginSpec) -> str | None:
+    """The system prompt that the suite has a solver send; None: the benchmark's own."""
+    return solver.options.get("system_prompt") if solver.type == "simple" else None
 
 
 def scale_of(metric: JudgingMetric) -> tuple[float, float]:

@@ -29,7 +29,7 @@ class Budgets:
         benches = [run.benchmarks[name] for name in run.names]
         for suite, limits in run.budgets.items():
             mine = [bench for bench in benches if bench.suite == suite]
-            if limits.max_cost is not None and mine and run.mode is not Mode.RESCORE:
+            if limits.max_cost is not None and mine:
                 self._refuse_unpriced(f"the budget of {suite}", mine)
             if limits.limits:
                 self._of_suites[suite] = self._made(suite, limits)
@@ -55,8 +55,9 @@ class Budgets:
         return Budget(name, limits, parts=worker.shards if worker else 1)
 
     def _refuse_unpriced(self, whose: str, benches: Sequence[BenchmarkRun]) -> None:
-        without = [bench.plan.id for bench in benches if not self._prices[bench.plan.id]]
-        known = [self._prices[bench.plan.id] or {} for bench in benches]
+        asking = [] if self._run.mode is Mode.RESCORE else benches  # judges alone are asked
+        without = [bench.plan.id for bench in asking if not self._prices[bench.plan.id]]
+        known = [self._prices[bench.plan.id] or {} for bench in asking]
         for bench in benches:
             priced = self._of_judges(bench)
             judges = dict.fromkeys(name for spec in bench.plan.judges for name in spec.services())

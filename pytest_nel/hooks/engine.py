@@ -92,7 +92,7 @@ def _begin(run: Run, item: pytest.Item) -> None:
     prices = {one.plan.id: _prices(run, one, by) for one, by, _, _ in who}
     plans = [_plan_json(one, with_, known) | prices[one.plan.id] for one, _, with_, known in who]
     budgets = Budgets(run, {name: found.get("prices") for name, found in prices.items()})
-    purses = [budgets.purse(bench) if asks else Purse() for bench in benches]
+    purses = [budgets.purse(one) if asks or one.plan.judges else Purse() for one in benches]
     check_comparable(run, plans)
     for bench, plan, identity in zip(benches, plans, identities, strict=True):
         settle(run, bench, plan, identity)

@@ -219,9 +219,7 @@ class ModelClient:
         fault = None if last is None else last.fault
         answer = upstream.read_reply(reply, sampling, fault, self._clock())
         if isinstance(answer, Fault):
-            failure = self._failure(answer, max(made, 1))
-            failure.requests = made
-            raise failure
+            raise self._failure(answer, made)
         if not pipeline.fixes_finish_reason:
             answer = upstream.as_said(answer)
         answer = without(self._reasoning, answer)
@@ -334,9 +332,7 @@ class ModelClient:
             self.limiter.throttled(told)
         seconds = None if self.gone() else self._retry.pause(fault, made)
         if seconds is None:
-            failure = self._failure(fault, made)
-            failure.requests, failure.status = made, fault.status
-            raise failure
+            raise self._failure(fault, made)
         stats.retries += 1
         stats.last_retry_reason = self._secrets.out_of_text(str(fault))
         stats.waiting_retry += 1
@@ -346,6 +342,11 @@ class ModelClient:
             stats.waiting_retry -= 1
 
     def _failure(self, fault: Fault, made: int) -> InfraError:
+        failure = self._error(fault, made)
+        failure.requests, failure.status = made, fault.status
+        return failure
+
+    def _error(self, fault: Fault, made: int) -> InfraError:
         name, what = self.endpoint.name, self._secrets.out_of_text(str(fault))
         if fault.status in faults.REFUSED:
             return EndpointRefused(

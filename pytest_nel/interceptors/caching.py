@@ -36,8 +36,9 @@ class Caching(Interceptor):
 
     The key is the whole request (every field of the body and the path), the model, the endpoint,
     and which attempt asks for the how-manieth time the same: repeats of a problem are asked each.
-    Errors, empty and aborted answers are not kept. A file that can no longer be used is named in
-    the log, and the run goes on without it.
+    Errors, empty and aborted answers are not kept. An attempt that is made again is asked, and its
+    replies do not take the place of the first: they would stand for what was drawn once. A file
+    that can no longer be used is named in the log, and the run goes on without it.
     """
 
     stage = "store"
@@ -99,7 +100,8 @@ class Caching(Interceptor):
 
     async def around(self, request: Request, exchange: Exchange, ask: Ask) -> Reply:
         """Answer from the file, or ask and keep the reply; equal requests at once ask once."""
-        if self._db is None or self._failed:
+        again = exchange.session is not None and exchange.session.again
+        if self._db is None or self._failed or again:
             return await ask(request)
         key = self._key(request, exchange)
         while (other := self._under_way.get(key)) is not None:

@@ -44,6 +44,11 @@ class ReasoningReplay(Interceptor):
         cache_max_entries: Annotated[int, Field(ge=1)] = 10_000
         log_misses: bool = False
 
+    @staticmethod
+    def identity(config: Config) -> JsonObject:
+        """Logging changes no answer."""
+        return config.model_dump(mode="json", exclude={"log_misses"})
+
     def __init__(self, config: Config, place: Place) -> None:
         self._config = config
         self._place = place

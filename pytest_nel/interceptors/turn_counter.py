@@ -53,6 +53,13 @@ class TurnCounter(Interceptor):
                 raise ValueError(msg)
             return self
 
+    @staticmethod
+    def identity(config: Config) -> JsonObject | None:
+        """Counting and logging change no answer."""
+        if config.max_turns is None:
+            return None
+        return config.model_dump(mode="json", exclude={"every"})
+
     def __init__(self, config: Config, place: Place) -> None:
         self._config = config
         self._place = place

@@ -10,7 +10,7 @@ from pytest_nel.core.types import JsonObject
 _MILLION = 1_000_000
 _CORRECT, _INCORRECT = "CORRECT", "INCORRECT"
 _SUMMED = (
-    *("calls", "requests", "prompt_tokens", "completion_tokens", "without_usage"),
+    *("calls", "cached", "requests", "prompt_tokens", "completion_tokens", "without_usage"),
     *("unreadable", "latency_ms"),
 )
 _MEANS = ("position_bias", "agreement")
@@ -139,18 +139,19 @@ class JudgeTally:
 
 
 def _took(sums: Mapping[str, float], model: str, prices: Mapping[str, Any] | None) -> JsonObject:
-    calls = int(sums["calls"])
+    calls, cached = int(sums["calls"]), int(sums["cached"])
     prompt, completion = int(sums["prompt_tokens"]), int(sums["completion_tokens"])
     facts: JsonObject = {
         "model": model,
         "calls": calls,
+        "cached_replies": cached,
         "requests": int(sums["requests"]),
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
         "replies_without_usage": int(sums["without_usage"]),
         "unreadable_replies": int(sums["unreadable"]),
-        "mean_latency_ms": round(sums["latency_ms"] / calls, 2) if calls else None,
+        "mean_latency_ms": _mean(sums["latency_ms"], calls - cached),
     }
     if prices is not None:
         of_prompt = prompt * float(prices["prompt"]) / _MILLION
@@ -162,3 +163,7 @@ def _took(sums: Mapping[str, float], model: str, prices: Mapping[str, Any] | Non
             "currency": str(prices["currency"]),
         }
     return facts
+
+
+def _mean(total: float, count: int) -> float | None:
+    return round(total / count, 2) if count else None

@@ -37,7 +37,7 @@ SUITE = """services:
 benchmarks:
   - name: bench_facts.py
     solver: {{type: simple, service: model}}
-    max_unscored: 9
+    max_unscored: 99
     shuffle_seed: null
 {scoring}"""
 GRADE = """    scoring:
@@ -173,6 +173,62 @@ def test_a_process_that_is_killed_while_a_judge_thinks_loses_only_the_verdicts(
     assert first == [1.0, 0.5, 0.0]
     assert [row["reward"] for row in results(nel)] == [0.5, 0.25, 0.0]
     assert endpoint.stats()["requests"] == 3
+
+
+def test_stored_answers_are_judged_as_long_as_the_budget_lasts(
+    nel: Nel, endpoint: RunningEndpoint, grader: RunningEndpoint
+) -> None:
+    one = "    max_concurrent: 1\n" + GRADE
+    bench(nel, *["grade=4 !shy"] * 16, judge='judge="generic",')
+    suite(nel, grader, one % ", max_retries: 0")
+    assert run(nel).code == 0
+    suite(nel, grader, one % ", max_retries: 1")
+    endpoint.reset()
+    grader.reset()
+
+    little = run(nel, "--nel-resume", "--nel-max-total-tokens", "1")
+    asked = grader.stats()["requests"]
+    rest = run(nel, "--nel-resume")
+    grader.reset()
+    again = run(nel, "--nel-rescore", "--nel-max-total-tokens", "1")
+
+    assert little.code == again.code == 7, little.text + again.text
+    assert "is spent: max_tokens 1," in little.out
+    assert "is spent: max_tokens 1," in again.out
+    assert 0 < asked < 16  # of 32: what was under way is finished
+    assert 0 < grader.stats()["requests"] < 16
+    assert rest.code == 0, rest.text
+    assert endpoint.stats()["requests"] == 0
+
+
+def without_schema(grader: RunningEndpoint) -> int:
+    return sum("response_format" not in body for body in grader.bodies())
+
+
+def test_a_judge_by_way_of_interceptors_is_asked_without_a_schema_and_found_again(
+    nel: Nel, grader: RunningEndpoint
+) -> None:
+    bench(nel, "grade=5 !schema", "grade=4 !schema", "!schema !garbage", judge='judge="generic",')
+    suite(nel, grader)
+    caching = "{interceptors: [{name: caching, config: {cache_dir: cache}}]}"
+    text = (nel.folder / "my.nel.yaml").read_text(encoding="utf-8")
+    text = text.replace("    model: grader\n", f"    model: grader\n    proxy: {caching}\n")
+    nel.write("my.nel.yaml", text)
+
+    ended = run(nel)
+    first = [row["reward"] for row in results(nel)]
+    grader.reset()
+    resumed = run(nel, "--nel-resume")
+    anew = without_schema(grader)
+    grader.reset()
+    again = run(nel, "--nel-rescore")
+
+    assert ended.code == resumed.code == again.code == 0, ended.text + again.text
+    assert first == [row["reward"] for row in results(nel)] == [1.0, 0.75, None]
+    assert anew == 3  # what could not be read is asked for anew
+    assert without_schema(grader) == 0  # a refusal is not kept, all else is
+    took = bundle(nel)["benchmark"]["scores"]["runtime"]["judges"]["judge"]
+    assert (took["cached_replies"], took["total_tokens"]) == (2 + 3, 0)
 
 
 def test_a_missing_or_selfish_judge_is_refused_before_anything_is_asked(

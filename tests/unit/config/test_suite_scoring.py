@@ -188,6 +188,41 @@ def test_a_model_under_another_name_judges_itself_too_unless_it_may() -> None:
     assert len(allowed.config.benchmarks[0].scoring.judges) == 1
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "refused"),
+    [
+        ("type: llama_cpp", "type: llama_cpp, model: demo, port: 9", True),
+        ("type: llama_cpp, model: a.gguf", "type: llama_cpp, model: a.gguf", True),
+        ("type: llama_cpp, model: a.gguf", "type: llama_cpp, model: b.gguf", False),
+        ("type: vllm, model: org/a", "type: vllm, model: org/a", True),
+        ("type: vllm, model: org/a", "type: vllm, model: org/b", False),
+        ("type: command, command: 'a {port}'", "type: command, command: 'b {port}'", False),
+    ],
+)
+def test_a_model_that_is_served_twice_for_the_run_judges_itself_too(
+    one: str, other: str, *, refused: bool
+) -> None:
+    text = f"""\
+services:
+  model: {{{one}}}
+  twin: {{{other}}}
+benchmarks:
+  - name: gsm8k
+    solver: {{type: simple, service: model}}
+    scoring:
+      metrics: [{{name: j, type: judge, service: twin}}]
+"""
+
+    try:
+        parse_suite(text, "s.yaml", {}, scorers=KNOWN)
+        said = ""
+    except ConfigError as error:
+        said = str(error)
+
+    assert ("service 'twin' would judge its own answers" in said) is refused, said
+    assert refused or not said
+
+
 def test_primary_names_a_metric() -> None:
     said = complaint("primary: exact", "metrics: [{name: exact_match, type: scorer}]")
 

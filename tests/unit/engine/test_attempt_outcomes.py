@@ -14,8 +14,18 @@ from pytest_nel.core.errors import (
     InfraError,
     ScorerError,
 )
-from pytest_nel.core.types import AttemptKey, ModelResponse, ScorerInput, SolveResult, VerifyResult
-from tests.unit.engine.parts import Doubles, Says, Sums, attempted, runner, sums
+from pytest_nel.core.exchange import current_session
+from pytest_nel.core.protocols import Sandbox
+from pytest_nel.core.types import (
+    AttemptKey,
+    ModelResponse,
+    ScorerInput,
+    SeedResult,
+    SolveResult,
+    VerifyResult,
+)
+from pytest_nel.records.record import Solved
+from tests.unit.engine.parts import KEY, Doubles, Says, Sums, attempted, runner, sums
 
 pytestmark = pytest.mark.asyncio
 
@@ -329,3 +339,24 @@ async def test_reserved_names_in_metadata_do_not_shadow_the_arguments(tmp_path: 
     record = await attempted(tmp_path, Doubles(), Shadows(judge))
 
     assert record.scored.outcome == "correct"
+
+
+@pytest.mark.parametrize(("because", "again"), [(None, False), ("wrong", True)])
+async def test_what_an_attempt_that_is_made_again_asks_says_so(
+    tmp_path: Path, because: str | None, *, again: bool
+) -> None:
+    seen: list[Any] = []
+
+    class Sees(Says):
+        async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:
+            seen.append(current_session())
+            return await super().solve(seed, sandbox)
+
+    made = runner(tmp_path, Sees(InfraError("once more"), "4"))
+    solved = Solved(KEY, "0", because=because)
+
+    await made._answer(SeedResult("2+2"), solved)
+    made.journal.close()
+
+    assert [session.again for session in seen] == [again, again]  # two tries
+    assert seen[0].id != seen[1].id

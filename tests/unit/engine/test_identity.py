@@ -53,6 +53,7 @@ def key(
         key(twin="1"),
         key(solver={**SOLVER, "system_prompt": "think"}),
         key(solver={**SOLVER, "type": "completion"}),
+        key(solver={**SOLVER, "image_detail": "low"}),
         key(solver={**SOLVER, "generation": {"temperature": 0.7}}),
         key(solver={**SOLVER, "generation": {"temperature": 0.0, "max_tokens": 5}}),
         key(service=api(model="m2")),
@@ -72,11 +73,26 @@ def test_what_determines_an_answer_changes_its_key(other: str) -> None:
         key(service=api(url="http://two:9999/v1/chat/completions")),
         key(service=api(api_key="${OTHER}", timeout=3, max_retries=9, max_concurrent=2)),
         key(solver={**SOLVER, "service": "renamed"}),
+        key(solver={**SOLVER, "image_detail": "auto"}),
         key(solver={**SOLVER, "generation": {"temperature": 0.0, "top_p": 0.9, "seed": None}}),
     ],
 )
 def test_where_a_model_is_served_and_how_patiently_it_is_asked_change_nothing(same: str) -> None:
     assert same == key()
+
+
+def proxied(name: str, **config: Any) -> str:
+    return key(service=api(proxy={"interceptors": [{"name": name, "config": config}]}))
+
+
+def test_what_an_interceptor_only_logs_or_counts_changes_no_key() -> None:
+    limited, replay = {"max_turns": 5}, "reasoning_replay"
+
+    assert proxied("turn_counter", every=7) == key()
+    assert proxied("turn_counter", **limited, every=7) == proxied("turn_counter", **limited)
+    assert proxied("turn_counter", **limited) != key()
+    assert proxied(replay, log_misses=True) == proxied(replay)
+    assert proxied(replay, mode="native") != proxied(replay)
 
 
 def test_the_solvers_setting_stands_before_the_services() -> None:

@@ -1,103 +1,25 @@
 """Judges at work: each kind asks a real endpoint, and what it says becomes a reward or none."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from pydantic import TypeAdapter
 
-from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.metrics import AnyMetric, ScoringConfig
-from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import ConfigError, InfraError
-from pytest_nel.core.types import AttemptKey, ScorerInput
+from pytest_nel.core.types import ScorerInput
 from pytest_nel.engine.judge import OWN, Judges
-from pytest_nel.engine.judge_panel import judges_with
 from pytest_nel.engine.judge_plan import judges_of
 from pytest_nel.engine.run import run_evaluation
-from pytest_nel.engine.runtime import Parts
 from pytest_nel.environments.builtin import BenchmarkEnvironment
-from pytest_nel.records.record import Scored, StepRecord
 from pytest_nel.scoring.judging.request import needs_judge
-from tests.support.endpoint import RunningEndpoint, running_endpoint
-from tests.unit.engine.parts import Says, Sums, runner
+from tests.support.endpoint import RunningEndpoint
+from tests.unit.engine.judging import Judge, facts, metric, said
+from tests.unit.engine.parts import Says, Sums
 
-GRADER = Path(__file__).parents[2] / "support" / "grader.py"
-Judge = Callable[..., Awaitable[StepRecord]]
 METRIC: TypeAdapter[Any] = TypeAdapter(AnyMetric)
-
-
-@pytest.fixture(scope="module")
-def shared_grader() -> Iterator[RunningEndpoint]:
-    with running_endpoint(script=str(GRADER)) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def grader(shared_grader: RunningEndpoint) -> RunningEndpoint:
-    shared_grader.reset()
-    return shared_grader
-
-
-def facts(**changes: Any) -> Benchmark:
-    """One problem; the judge, when there is one, is asked for every answer."""
-    row = {"id": "q", "question": "Capital of France?", "target": "Paris", "old": "grade?"}
-    given: dict[str, Any] = {"name": "facts", "dataset": [row], "prompt": "{question}"}
-    return Benchmark(**given | changes)
-
-
-@pytest_asyncio.fixture
-async def judged(tmp_path: Path, grader: RunningEndpoint) -> AsyncIterator[Judge]:
-    """Make an attempt whose answer is given, and have metrics judge it."""
-    opened: list[Parts] = []
-
-    async def judge(
-        says: object,
-        *metrics: dict[str, Any],
-        benchmark: Benchmark | Sums | None = None,
-        earlier: Scored | None = None,
-        primary: str | None = None,
-    ) -> StepRecord:
-        spec: dict[str, Any] = {"type": "api", "url": f"{grader.url}/chat/completions"}
-        spec |= {"protocol": "chat_completions", "max_retries": 0}
-        services = {name: PluginSpec(**spec | {"model": name}) for name in ("one", "two", "three")}
-        parts = Parts(services, log_dir=tmp_path)
-        opened.append(parts)
-        scoring = {"metrics": list(metrics), "primary": primary}
-        made = runner(tmp_path, Says(says), benchmark or facts(), scoring=scoring)
-        made.judges = await asyncio.to_thread(judges_with, made.plan, parts, services)
-        attempted = made.attempt
-        if earlier is not None:
-            solved = (await attempted(key(made))).solved  # type: ignore[union-attr]
-            record: Any = await made._judge_here(solved, earlier)
-        else:
-            record = made.finish(await attempted(key(made)))
-        made.journal.close()
-        return record  # type: ignore[no-any-return]
-
-    yield judge
-    for parts in opened:
-        await parts.close_async()
-
-
-def key(made: Any) -> Any:
-    return AttemptKey(made.plan.id, 0, 0)
-
-
-def metric(kind: str = "judge", **settings: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"name": "j", "type": kind}
-    if kind in {"judge", "reward_model"}:
-        given["service"] = "one"
-    return given | settings
-
-
-def said(record: StepRecord, name: str = "j") -> dict[str, Any]:
-    found: dict[str, Any] = record.scored.details[f"scorer:{name}"]
-    return found
 
 
 @pytest.mark.asyncio
@@ -136,6 +58,18 @@ async def test_without_a_verdict_the_reward_is_missing_and_the_answer_keeps_its_
     assert asked == 2
     assert (said(garbage)["unreadable"], said(outage)["unreadable"]) == (True, False)
     assert said(garbage)["spent"]["one"]["unreadable"] == 2
+    assert "none of 2 replies holds a verdict; the last: 'I would" in said(garbage)["error"]
+
+
+@pytest.mark.asyncio
+async def test_a_judge_that_is_asked_once_and_talks_is_said_to_have_given_no_verdict(
+    judged: Judge,
+) -> None:
+    record = await judged("!garbage", metric(max_retries=0))
+
+    assert said(record)["error"] == (
+        "judge 'one': the reply holds no verdict: 'I would say it is rather good.'"
+    )
 
 
 @pytest.mark.asyncio

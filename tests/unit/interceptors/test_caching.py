@@ -76,6 +76,21 @@ async def test_one_attempt_that_asks_twice_the_same_gets_two_answers_also_from_t
     assert found[0] != found[1]
 
 
+async def test_an_attempt_that_is_made_again_is_asked_and_leaves_the_first_reply(
+    tmp_path: Path,
+) -> None:
+    upstream = Upstream(answer("first"), answer("again"))
+    pipeline = chain(caching(tmp_path))
+    await pipeline.open()
+    anew = Session(attempt=AttemptKey("b", 3, 0), again=True)
+
+    replies = [await through(pipeline, upstream, each) for each in (attempt(), anew, attempt())]
+    await pipeline.close()
+
+    assert len(upstream.asked) == 2
+    assert replies[1].body != replies[0].body == replies[2].body
+
+
 @pytest.mark.parametrize(
     "other",
     [

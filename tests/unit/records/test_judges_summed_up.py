@@ -30,6 +30,32 @@ def test_tokens_and_money_are_those_of_the_judge() -> None:
     assert tally.counts() == {"n_judge_failures": 1, "n_judge_unreadable": 1}
 
 
+def test_replies_of_a_cache_are_counted_and_are_in_no_mean() -> None:
+    tally = JudgeTally()
+    found = spent(cached=1, requests=0, prompt_tokens=0, completion_tokens=0, latency_ms=0)
+
+    tally.add(details())
+    tally.add(details(spent=found))
+    alone = JudgeTally()
+    alone.add(details(spent=found))
+
+    took = tally.runtime(PRICES)["grader"]
+    assert (took["calls"], took["cached_replies"], took["requests"]) == (2, 1, 2)
+    assert (took["mean_latency_ms"], took["total_tokens"]) == (10.0, 600_000)
+    assert alone.runtime({})["grader"]["mean_latency_ms"] is None
+
+
+def test_an_answer_of_nothing_counts_among_all_of_simpleqa() -> None:
+    tally = JudgeTally()
+
+    for said in ({"verdict": "CORRECT"}, {"verdict": "NOT_ATTEMPTED", "spent": {}, "reward": 0.0}):
+        for _ in range(5):
+            tally.add(details(preset="simpleqa", **said))
+
+    assert tally.metrics["scorer:j"].as_json()["f_score"] == 0.666667
+    assert tally.counts() == {"n_judge_failures": 0, "n_judge_unreadable": 0}
+
+
 def test_a_scorer_that_asks_nobody_is_no_judge() -> None:
     tally = JudgeTally()
 
