@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.values import is_secret
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -34,6 +35,16 @@ class Problem(NamedTuple):
 def getenv(name: str) -> str | None:
     """The variable's value, or None when it is not set."""
     return os.environ.get(name)
+
+
+def names_secret(variable: str) -> bool:
+    """Whether a variable's name says that its value is a secret; any token is one."""
+    return is_secret(variable) or variable.upper().endswith("_TOKEN")
+
+
+def named_as_secrets() -> list[str]:
+    """The values of all variables that are named so."""
+    return [value for name, value in os.environ.items() if names_secret(name)]
 
 
 def dotted(path: Path) -> str:

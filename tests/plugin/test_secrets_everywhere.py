@@ -25,7 +25,7 @@ SERVED = ROOT / "tests" / "support" / "served.py"
 NAMES = (
     *("SOLVER_KEY", "JUDGE_KEY", "BASELINE_KEY", "SERVED_KEY", "SICK_KEY", "NEMO_API_KEY"),
     *("NVIDIA_API_KEY", "HF_TOKEN", "BY_EXTRA_HEADER", "BY_OTHER_HEADER", "BY_ADDED_HEADER"),
-    *("BY_ENV", "BY_SETUP", "BY_HOST", "BY_RUNTIME"),
+    *("BY_ENV", "BY_SETUP_TOKEN", "BY_HOST", "BY_RUNTIME"),
 )
 PLANTED = {name: f"planted-{at:02}-{at * 7919 + 104729:x}c0ffee{at}" for at, name in enumerate(NAMES)}
 MARK = "planted-"
@@ -62,7 +62,7 @@ services:
     type: command
     protocol: chat_completions
     command: "exec {python} {served} {{port}}"
-    setup_commands: ["test -n $BY_SETUP"]
+    setup_commands: ["test -n $BY_SETUP_TOKEN"]
     env: {{SERVED_KEY: "${{SERVED_KEY}}", GIVEN: "${{BY_ENV}}"}}
     api_key: ${{SERVED_KEY}}
   engine:
@@ -124,7 +124,7 @@ def folder_of(folder: Path, url: str, count: int = 3) -> Path:
     (folder / "test_users.py").write_text(USERS)
     (folder / "bin").mkdir()
     stub = folder / "bin" / "vllm"
-    stub.write_text(f'#!/bin/sh\nexec {sys.executable} {SERVED} "$4"\n')
+    stub.write_text(f'#!/bin/sh\nunset SERVED_KEY\nexec {sys.executable} {SERVED} "$4"\n')
     stub.chmod(0o755)
     (folder / "tmp").mkdir()
     return folder
