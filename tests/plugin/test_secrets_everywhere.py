@@ -95,11 +95,11 @@ import os
 from pytest_nel import ScorerInput, benchmark, scorer
 
 
-@benchmark(name="{name}", dataset=[{{"q": f"{{i}}", "target": "1"}} for i in range({count})], prompt="{{q}}")
+@benchmark(name="{name}", dataset=[{{"q": f"{{i}}", "target": str(i)}} for i in range({count})], prompt="{{q}}")
 @scorer
 def judged(sample: ScorerInput):
     """Says a key that it has found in the environment."""
-    if {loud}:
+    if {loud} and sample.target == "0":
         raise ValueError(os.environ["SOLVER_KEY"] + ", which is refused")
     return True
 '''
