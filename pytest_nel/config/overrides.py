@@ -95,8 +95,9 @@ def written_override(override: Override) -> str:
 
 def masked_override(override: Override) -> str:
     """The same, without a value that its path calls a secret."""
-    if any(isinstance(part, str) and is_secret(part) for part in override.path):
-        return f"{written_path(override.path)}=***"
+    secret = any(isinstance(part, str) and is_secret(part) for part in override.path)
+    if secret and not _is_reference(override.value):
+        return f"{written_path(override.path)}={_MASK}"
     return written_override(override._replace(value=_without_secrets(override.value)))
 
 
@@ -107,7 +108,9 @@ def _without_secrets(value: Any) -> Any:  # Any: YAML
     if not isinstance(value, dict):
         return value
     return {
-        name: _MASK if is_secret(str(name)) and not _is_reference(inner) else _without_secrets(inner)
+        name: _MASK
+        if is_secret(str(name)) and not _is_reference(inner)
+        else _without_secrets(inner)
         for name, inner in value.items()
     }
 

@@ -85,7 +85,7 @@ _SHOWN = (
 
 def _is_written(at: Path) -> bool:
     inside = at[:1] == ("services",) or (at[:1] == ("benchmarks",) and at[2:3] != ("params",))
-    return inside and not stays(at)
+    return inside and not any(stays(at[:depth]) for depth in range(1, len(at) + 1))
 
 
 def _texts(value: Any, at: Path, *, keys: bool) -> Iterator[tuple[Path, str]]:  # Any: JSON-like

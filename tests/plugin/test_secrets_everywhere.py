@@ -27,7 +27,9 @@ NAMES = (
     *("NVIDIA_API_KEY", "HF_TOKEN", "BY_EXTRA_HEADER", "BY_OTHER_HEADER", "BY_ADDED_HEADER"),
     *("BY_ENV", "BY_SETUP_TOKEN", "BY_HOST", "BY_RUNTIME"),
 )
-PLANTED = {name: f"planted-{at:02}-{at * 7919 + 104729:x}c0ffee{at}" for at, name in enumerate(NAMES)}
+PLANTED = {
+    name: f"planted-{at:02}-{at * 7919 + 104729:x}c0ffee{at}" for at, name in enumerate(NAMES)
+}
 MARK = "planted-"
 
 BASE = """
@@ -103,14 +105,14 @@ def judged(sample: ScorerInput):
         raise ValueError(os.environ["SOLVER_KEY"] + ", which is refused")
     return True
 '''
-USERS = '''
+USERS = """
 def test_a_health_page(nel_services):
     nel_services["sick"]
 
 
 def test_a_server_that_dies(nel_services):
     nel_services["dies"]
-'''
+"""
 
 
 def folder_of(folder: Path, url: str, count: int = 3) -> Path:
@@ -189,3 +191,78 @@ def nel(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
         timeout=170,
         check=False,
     )
+
+
+@pytest.fixture
+def planted(tmp_path: Path, parrot: str) -> Path:
+    """A user's folder with a secret in every place."""
+    return folder_of(tmp_path, parrot)
+
+
+LOUDLY = (
+    *("-p", "no:cacheprovider", "-vv", "-l", "--tb=long", "-rA", "--junitxml=j.xml"),
+    *("-o", "log_cli=true", "--log-cli-level=DEBUG", "--log-file=l.txt"),
+    *("--log-file-level=DEBUG", "--nel-show=all", "--nel-cache=answers"),
+)
+
+
+def test_secrets_stay_in_the_environment_however_loud_the_run_is(planted: Path) -> None:
+    words = ("eval", "run", "s.nel.yaml", "--no-selftest", "--", "test_users.py", *LOUDLY)
+
+    with watched() as argv:
+        done = nel(planted, *words)
+
+    assert "2 failed" in done.stdout, done.stdout + done.stderr
+    assert "ValueError: [API key], which is refused" in done.stdout
+    assert "headers    = {'Authorization': 'Bearer [API key]'}" in done.stdout
+    assert (planted / "run" / "loud" / "model_traffic.jsonl").is_file()
+    assert (planted / "run" / "logs" / "server-dies.log").is_file()
+    assert [*(planted / "xdg" / "nel" / "runs").glob("*.json")]
+    assert argv == []
+    assert leaks(planted, done.stdout, done.stderr) == []
+
+
+def test_secrets_stay_in_the_environment_when_a_worker_aborts(planted: Path) -> None:
+    aborts = "if sample.target == '2': os.abort()"
+    path = planted / "bench_plain.py"
+    path.write_text(path.read_text().replace("    return True", f"    {aborts}\n    return True"))
+    words = ("eval", "run", "s.nel.yaml", "--no-selftest", "--", "-n2", *LOUDLY)
+
+    with watched() as argv:
+        done = nel(planted, *words)
+
+    assert "SIGABRT" in done.stdout, done.stdout + done.stderr
+    assert argv == []
+    assert leaks(planted, done.stdout, done.stderr) == []
+
+
+def test_what_lists_and_shows_keeps_secrets(planted: Path) -> None:
+    lines = [
+        ("config", "show", "s.nel.yaml", "--json"),
+        ("eval", "plan", "s.nel.yaml", "--json", "--no-selftest"),
+        ("doctor", "--json"),
+        ("eval", "run", "s.nel.yaml"),
+        ("eval", "run", "s.nel.yaml", "-O", f"services.model.api_key={PLANTED['SOLVER_KEY']}"),
+        ("eval", "run", "s.nel.yaml", "-O", f"services.model={{api_key: {PLANTED['SOLVER_KEY']}}}"),
+    ]
+
+    done = [nel(planted, *words) for words in lines]
+
+    assert [one.returncode for one in done] == [0, 0, 0, 4, 4, 4], [one.stderr for one in done]
+    assert "[API key], which is refused" in done[3].stdout
+    assert leaks(planted, *(one.stdout + one.stderr for one in done)) == []
+
+
+def test_a_run_in_the_background_keeps_secrets(planted: Path) -> None:
+    nel(planted, "eval", "run", "s.nel.yaml", "--no-selftest", "--background")
+    states: list[str] = []
+
+    def over() -> bool:
+        said = nel(planted, "eval", "status", "--json").stdout
+        states.append(said)
+        return json.loads(said)["state"] != "running"
+
+    assert until(over)
+    logs = nel(planted, "eval", "logs")
+    assert "loud" in logs.stdout
+    assert leaks(planted, *states, logs.stdout, logs.stderr) == []
