@@ -6,6 +6,7 @@ and a library may log what an endpoint replied: both may be a key.
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ class Masking:
         for name in _LOGGERS:
             logger = logging.getLogger(name)
             logger.addFilter(found)
-            self._run.config.add_cleanup(lambda logger=logger: logger.removeFilter(found))
+            self._run.config.add_cleanup(partial(logger.removeFilter, found))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

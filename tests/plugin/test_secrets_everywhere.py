@@ -2,12 +2,10 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 
 from tests.plugin.test_truth_secrets import parrot
 from tests.plugin.truth import ROOT, environment
-from tests.support.processes import alive, command_lines, until
+from tests.support.processes import command_lines, until
 
 __all__ = ["parrot"]
 
@@ -97,7 +95,10 @@ import os
 from pytest_nel import ScorerInput, benchmark, scorer
 
 
-@benchmark(name="{name}", dataset=[{{"q": f"{{i}}", "target": str(i)}} for i in range({count})], prompt="{{q}}")
+ROWS = [{{"q": f"{{i}}", "target": str(i)}} for i in range({count})]
+
+
+@benchmark(name="{name}", dataset=ROWS, prompt="{{q}}")
 @scorer
 def judged(sample: ScorerInput):
     """Says a key that it has found in the environment."""
@@ -260,7 +261,7 @@ def test_a_run_in_the_background_keeps_secrets(planted: Path) -> None:
     def over() -> bool:
         said = nel(planted, "eval", "status", "--json").stdout
         states.append(said)
-        return json.loads(said)["state"] != "running"
+        return bool(json.loads(said)["state"] != "running")
 
     assert until(over)
     logs = nel(planted, "eval", "logs")
