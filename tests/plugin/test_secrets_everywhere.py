@@ -247,6 +247,9 @@ def test_what_lists_and_shows_keeps_secrets(planted: Path) -> None:
         ("eval", "run", "s.nel.yaml", "-O", f"services.model={{api_key: {PLANTED['SOLVER_KEY']}}}"),
     ]
 
+    path = planted / "bench_loud.py"
+    path.write_text(path.read_text().replace('sample.target == "0"', "True"))
+
     done = [nel(planted, *words) for words in lines]
 
     assert [one.returncode for one in done] == [0, 0, 0, 4, 4, 4], [one.stderr for one in done]
