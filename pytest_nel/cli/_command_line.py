@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pytest_nel.config.overrides import masked_override, read_override
 from pytest_nel.config.urls import secret_in, split_url
+from pytest_nel.core.errors import ConfigError
 from pytest_nel.hooks.options import FLAGS, OPTIONS, Option
 
 LEFT_OUT = "***"
@@ -131,6 +133,8 @@ def without_secrets(words: Sequence[str]) -> list[str]:
         hide_next = False
         if hide:
             shown.append(LEFT_OUT)
+        elif equals and name == "--override" and "***" in (said := _of_override(value)):
+            shown.append(f"{name}={said}")
         elif equals and _is_secret(name, value):
             shown.append(_masked(name, value))
         else:
@@ -146,6 +150,13 @@ def _is_secret(name: str, value: str) -> bool:
     named, what = (inner, said) if equals else (name, value)
     hidden = bool(_SECRET.search(named)) and not _NO_SECRET.fullmatch(what)
     return hidden or _is_secret_url(what)
+
+
+def _of_override(text: str) -> str:
+    try:
+        return masked_override(read_override(text))
+    except ConfigError:  # it is refused, and nobody knows what it was to be
+        return f"{text.partition('=')[0]}={LEFT_OUT}"
 
 
 def _masked(name: str, value: str) -> str:

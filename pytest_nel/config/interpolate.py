@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.values import is_secret
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -34,6 +35,16 @@ class Problem(NamedTuple):
 def getenv(name: str) -> str | None:
     """The variable's value, or None when it is not set."""
     return os.environ.get(name)
+
+
+def names_secret(variable: str) -> bool:
+    """Whether a variable's name says that its value is a secret; any token is one."""
+    return is_secret(variable) or variable.upper().endswith("_TOKEN")
+
+
+def named_as_secrets() -> list[str]:
+    """The values of all variables that are named so."""
+    return [value for name, value in os.environ.items() if names_secret(name)]
 
 
 def dotted(path: Path) -> str:
@@ -92,8 +103,12 @@ def unescape(text: str) -> str:
 def values_in(text: str, env: Mapping[str, str] | None = None) -> list[str]:
     """The values of the variables that a text refers to: what must not be shown of it."""
     variables = os.environ if env is None else env
-    names = (match["name"] for match in _REFERENCE.finditer(text))
-    return [variables[name] for name in names if name is not None and variables.get(name)]
+    return [variables[name] for name in names_in(text) if variables.get(name)]
+
+
+def names_in(text: str) -> list[str]:
+    """The variables that a text refers to."""
+    return [match["name"] for match in _REFERENCE.finditer(text) if match["name"] is not None]
 
 
 def resolve_secret(reference: str, where: str, env: Mapping[str, str] | None = None) -> str:
@@ -152,7 +167,7 @@ def _string_problems(text: str, variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _expanded(value: Any, variables: Mapping[str, str], at: Path) -> Any:
-    if _stays(at):
+    if stays(at):
         return value
     if isinstance(value, str):
         return _REFERENCE.sub(lambda match: _replacement(match, variables), value)
@@ -163,8 +178,8 @@ def _expanded(value: Any, variables: Mapping[str, str], at: Path) -> Any:
     return value
 
 
-def _stays(at: Path) -> bool:
-    """Whether what stands there is read when the service starts."""
+def stays(at: Path) -> bool:
+    """Whether what stands there is read when the service starts, and never written."""
     return (
         (at[:1] == ("services",) and "proxy" in at and at[-1] in _HEADERS)
         or at[-1:] == (_SECRET_KEY,)

@@ -30,6 +30,7 @@ from pytest_nel.config.schema import (
     RunConfig,
     SandboxConfig,
 )
+from pytest_nel.config.secrets import shown_secrets
 from pytest_nel.config.tree import Composed
 
 _RESERVED = {"", "default", "none"}
@@ -178,7 +179,7 @@ def _validated(
     value: Mapping[str, Any], places: Places | None, where: str, env: Mapping[str, str] | None
 ) -> Suite:
     raw = _with_sandboxes({key: it for key, it in value.items() if not key.startswith("_")})
-    refuse([*_not_yet(raw), *reference_problems(raw, env)], places, where)
+    refuse([*_not_yet(raw), *reference_problems(raw, env), *shown_secrets(raw)], places, where)
     try:
         config = RunConfig.model_validate(expand(raw, env))
     except ValidationError as error:

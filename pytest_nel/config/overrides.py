@@ -16,6 +16,8 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.values import is_secret
 
 _STRUCTURED = ("[", "{", '"', "'")
+_MASK = "***"
+_REFERENCE = re.compile(r"\$\{\w+\}|host:\w+|runtime:\w+")
 _DIGITS = re.compile(r"\d{1,9}")
 
 
@@ -93,9 +95,28 @@ def written_override(override: Override) -> str:
 
 def masked_override(override: Override) -> str:
     """The same, without a value that its path calls a secret."""
-    if any(isinstance(part, str) and is_secret(part) for part in override.path):
-        return f"{written_path(override.path)}=***"
-    return written_override(override)
+    secret = any(isinstance(part, str) and is_secret(part) for part in override.path)
+    if secret and not _is_reference(override.value):
+        return f"{written_path(override.path)}={_MASK}"
+    return written_override(override._replace(value=_without_secrets(override.value)))
+
+
+def _without_secrets(value: Any) -> Any:  # Any: YAML
+    """The same without what stands under the name of a secret; a reference shows nothing."""
+    if isinstance(value, list):
+        return [_without_secrets(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: _MASK
+        if is_secret(str(name)) and not _is_reference(inner)
+        else _without_secrets(inner)
+        for name, inner in value.items()
+    }
+
+
+def _is_reference(value: object) -> bool:
+    return value is None or (isinstance(value, str) and bool(_REFERENCE.fullmatch(value)))
 
 
 def _written(value: Any) -> str:

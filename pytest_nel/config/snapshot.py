@@ -100,7 +100,7 @@ def _without_secret(override: str) -> str:
     except ConfigError:  # it was refused, so nobody knows what it was to be
         return "***"
     masked = masked_override(read)
-    return masked if masked.endswith("=***") else override
+    return masked if "***" in masked else override
 
 
 def _is_key(problem: Problem) -> bool:

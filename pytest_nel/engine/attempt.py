@@ -36,7 +36,13 @@ from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.judge import Judges, unread, with_primary
 from pytest_nel.engine.past import Kept, Mode, Past, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
-from pytest_nel.engine.scored import for_verifier, judgement, no_score, without_scorer
+from pytest_nel.engine.scored import (
+    for_verifier,
+    judgement,
+    no_score,
+    without_scorer,
+    without_secrets,
+)
 from pytest_nel.engine.user_code import of_user, says
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import Scored, Solved, StepRecord
@@ -65,6 +71,7 @@ class AttemptRunner:
         shares: Whether repeats may share an answer of the cache.
         purse: Asked before anything is begun, told what was spent.
         judges: Models that judge; everything is then judged on the loop.
+        redact: Takes secrets out of what a user's code says when it fails.
         sleep: Waits before an attempt is made again.
     """
 
@@ -79,6 +86,7 @@ class AttemptRunner:
     purse: Purse = field(default_factory=Purse)
     taken_over: tuple[Collection[AttemptKey], Past] | None = None
     judges: Judges = field(default_factory=Judges)
+    redact: Callable[[str], str] = str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of a plain scorer off the loop
 
@@ -108,6 +116,8 @@ class AttemptRunner:
             self._begin(key, alone=alone)
         if seed is not None:
             await self._answer(seed, solved)
+        if solved.error is not None:
+            solved.error = self.redact(solved.error)
         self.journal.solved(solved)
         self.purse.spend(solved)
         self.guard.solved(None if solved.graceful else solved.failure, solved.error)
@@ -255,7 +265,7 @@ class AttemptRunner:
         return ScorerError(f"{name} problem {solved.key.problem_idx}: verify failed: {says(error)}")
 
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
-        scored = replace(scored, score_key=self._score_key(solved))
+        scored = replace(without_secrets(scored, self.redact), score_key=self._score_key(solved))
         self.journal.scored(solved.key, scored)
         if solved.failure is None:
             self.guard.judged(scored.failure if scored.reward is None else None, scored.error)

@@ -1,7 +1,7 @@
 """The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
-from pytest_nel.core.errors import ConfigError, UnknownName
+from pytest_nel.core.errors import ConfigError, NelError, UnknownName
 from pytest_nel.core.keys import shard_range
 from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
@@ -21,12 +21,17 @@ from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.routes import Route
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
+from pytest_nel.http.secret import Secrets
 from pytest_nel.interceptors.proxy import AdapterProxy
 from pytest_nel.services import service_class
 from pytest_nel.services.gpus import assign, shared
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
 _LOG = logging.getLogger(__name__)
+
+
+def _no_secrets() -> Secrets:
+    return Secrets(())
 
 
 class Parts:
@@ -38,6 +43,7 @@ class Parts:
         given: Endpoints that another process has started (the controller of workers).
         share: (index, count) of the processes that divide each endpoint's limit among them.
         deploys: Whether this process may start deployments; a worker may not.
+        secrets: What no message and no log may show of all services; looked up each time.
 
     Attributes:
         warnings: What a user should know of the services that are started.
@@ -53,9 +59,11 @@ class Parts:
         given: Mapping[str, Endpoint] | None = None,
         share: tuple[int, int] = (0, 1),
         deploys: bool = True,
+        secrets: Callable[[], Secrets] = _no_secrets,
     ) -> None:
         self._specs = dict(services)
         self._deploys = deploys
+        self._secrets = secrets
         self._ready_to_start: set[str] = set()
         self._log_dir = log_dir
         self._share = share
@@ -71,6 +79,10 @@ class Parts:
         self._judges: dict[tuple[str, float], ModelClient] = {}
         self.troubles: list[str] = []
         self.reach: dict[str, Reach] = {}
+
+    def redact(self, text: str) -> str:
+        """A message without the secrets of any service."""
+        return self._secrets().out_of_json(text)
 
     def plan_limit(self, service: str, concurrent: int) -> None:
         """Note that a benchmark wants ``concurrent`` requests in flight at a service."""
@@ -133,7 +145,12 @@ class Parts:
             raise ConfigError(msg)
         self._running.append(service)
         self._deployed[name] = service
-        self._endpoints[name] = self._route(name).endpoint(service.start())
+        try:
+            endpoint = service.start()
+        except NelError as error:  # a server's last words: it inherits the keys of all others
+            error.args = (self.redact(str(error)),)
+            raise
+        self._endpoints[name] = self._route(name).endpoint(endpoint)
 
     def _gone(self, name: str) -> bool:
         """Whether the deployment behind a service has died for good, as far as is known here."""
@@ -277,6 +294,15 @@ class Parts:
             if trouble and trouble not in self.troubles:
                 self.troubles.append(trouble)
             service.stop()
+            self._clean_logs()
+
+    def _clean_logs(self) -> None:
+        """A server may print its environment; while it runs, its log is its own."""
+        for log in self._log_dir.glob("server-*.log"):
+            try:
+                self._secrets().out_of_file(log)
+            except OSError as error:
+                _LOG.warning("%s: secrets in it could not be masked: %s", log, error)
 
 
 def _class_of(name: str, spec: PluginSpec) -> type[Service]:

@@ -1,7 +1,8 @@
 """What a verifier said, or why it said nothing, as a judgement."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pytest_nel.core.errors import InfraError, ScorerError
@@ -51,3 +52,20 @@ def no_score(error: InfraError, began: float) -> Scored:
     """Missing, since the verifier failed."""
     millis = (time.perf_counter() - began) * 1000
     return Scored("unscored", None, failure=str(error.kind), error=str(error), verify_ms=millis)
+
+
+def without_secrets(scored: Scored, redact: Callable[[str], str]) -> Scored:
+    """The same with every error masked: that of the verifier and those of further scorers."""
+    said = {name: _masked(name, value, redact) for name, value in scored.details.items()}
+    changes: dict[str, Any] = {"details": said} if said != scored.details else {}
+    if scored.error is not None:
+        changes["error"] = redact(scored.error)
+    return replace(scored, **changes) if changes else scored
+
+
+def _masked(name: str, value: Any, redact: Callable[[str], str]) -> Any:  # Any: JSON
+    if name == "error" and isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _masked(str(key), inner, redact) for key, inner in value.items()}
+    return value

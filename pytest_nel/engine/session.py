@@ -129,6 +129,7 @@ class Engine:
             how.purse,
         )
         self._runners[plan.id].judges = how.judges
+        self._runners[plan.id].redact = self.parts.redact
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
 

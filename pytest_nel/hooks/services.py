@@ -43,6 +43,7 @@ def parts_of(run: Run) -> Parts:
             given={name: _given(run, name) for name in run.endpoints},
             share=worker.share if worker else (0, 1),
             deploys=worker is None,
+            secrets=run.secrets,
         )
     return run.parts
 

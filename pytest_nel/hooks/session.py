@@ -18,6 +18,7 @@ from pytest_nel.hooks.dry_run import DryRun
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.gating import gating_of
 from pytest_nel.hooks.junit import Junit
+from pytest_nel.hooks.masking import Masking
 from pytest_nel.hooks.models import (
     NO_MODEL,
     refuse_lost_overrides,
@@ -64,8 +65,9 @@ def activate(config: pytest.Config) -> Run:
 
 
 def _register(run: Run) -> None:
-    finish, signals = Finish(run), Signals(run)
+    finish, signals, masking = Finish(run), Signals(run), Masking(run)
     signals.install()
+    masking.install()
     plugins: dict[str, object] = {
         "signals": signals,
         "fixtures": fixtures,
@@ -82,6 +84,7 @@ def _register(run: Run) -> None:
         plugins["only"] = Only(run)
     if run.role == "controller":
         plugins["distribution"] = Distribution(run, finish)
+    plugins["masking"] = masking  # the last one registered is the first to see a report
     for name, plugin in plugins.items():
         run.config.pluginmanager.register(plugin, f"nel-{name}")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import pytest
 
 from pytest_nel.config.schema import BudgetConfig, PluginSpec
+from pytest_nel.config.secrets import secret_values
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import StopReason
@@ -24,6 +26,7 @@ from pytest_nel.gate.report import GateReport
 from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.options import Options
 from pytest_nel.hooks.solvers import ConfiguredSolvers
+from pytest_nel.http.secret import Secrets
 from pytest_nel.records.files import Derived
 from pytest_nel.records.gated import Gated
 from pytest_nel.records.index import JournalIndex
@@ -241,6 +244,14 @@ class Run:
         name: str | None = self.options.given.get("bench")
         return name
 
+    def secrets(self) -> Secrets:
+        """What nobody may see of the services' options and of the environment, as they are now."""
+        return _secrets_of(secret_values(spec.options for spec in self.services.values()))
+
+    def redact(self, text: str) -> str:
+        """A text for a file or the terminal, without secrets."""
+        return self.secrets().out_of_json(text)
+
     def note(self, text: str) -> None:
         """Say something at once, and again at the end."""
         self.notes.append(text)
@@ -259,6 +270,11 @@ class Run:
             "timestamp": self.run_facts.timestamp,
             "turns": self.turn,
         }
+
+
+@lru_cache(maxsize=4)
+def _secrets_of(values: frozenset[str]) -> Secrets:
+    return Secrets(values)  # made of regular expressions, and asked for with each failure
 
 
 def before_bracket(nodeid: str) -> str:

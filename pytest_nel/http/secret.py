@@ -1,8 +1,10 @@
 """Takes the API key out of what a server says, however it is written there."""
 
+import mmap
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pytest_nel.core.types import ModelResponse
@@ -67,6 +69,14 @@ class Secret:
         text = body.decode("utf-8", "surrogateescape")
         return self._written.sub(_SHOWN, text).encode("utf-8", "surrogateescape")
 
+    def out_of_bytes(self, content: mmap.mmap) -> None:
+        """Overwrite it with stars, in place."""
+        at = content.find(self._raw)
+        while at >= 0:
+            end = at + len(self._raw)
+            content[at:end] = b"*" * len(self._raw)
+            at = content.find(self._raw, end)
+
     def _may_hold(self, body: bytes) -> bool:
         if self._raw in body or any(escape in body for escape in _ESCAPES):
             return True
@@ -111,6 +121,18 @@ class Secrets:
         for secret in self._real:
             text = secret.out_of_text(text)
         return text
+
+    def out_of_file(self, path: Path) -> None:
+        """Overwrite them with stars where they stand in a file, as they are; its size stays.
+
+        Raises:
+            OSError: It cannot be read or written.
+        """
+        if not self._real or not path.stat().st_size:
+            return
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+            for secret in self._real:
+                secret.out_of_bytes(content)
 
     def out_of_body(self, body: Any, content: bytes) -> Any:  # Any: JSON values or bytes
         """As :meth:`Secret.out_of_body`."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_nel.config.env_map import EnvValue, parse
-from pytest_nel.config.interpolate import getenv
-from pytest_nel.core.values import is_secret
+from pytest_nel.config.interpolate import getenv, names_secret
 
 #: Where a run is, not what it asks.
 OF_A_PLACE = frozenset({"CUDA_VISIBLE_DEVICES", "HOSTNAME", "TMPDIR"})
@@ -19,7 +18,7 @@ _NETWORKING = ("NCCL_", "GLOO_", "UCX_")
 
 def hides(variable: str, hidden: set[str]) -> bool:
     """Whether an environment variable does not count; there, any token is a secret."""
-    return variable in hidden or is_secret(variable) or variable.upper().endswith("_TOKEN")
+    return variable in hidden or names_secret(variable)
 
 
 def environment(written: object) -> Mapping[str, object]:

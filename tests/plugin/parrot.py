@@ -1,7 +1,8 @@
 """An endpoint that says back what it was sent, the Authorization header included.
 
 The first part of the path decides how: ``ok`` as the answer, ``401`` and ``500`` in an error,
-``long`` in an error whose message is cut in the middle of the key, ``reset`` in half a reply.
+``long`` in an error whose message is cut in the middle of the key, ``reset`` in half a reply,
+``headers`` all headers, first in an error, then in the answer.
 """
 
 import asyncio
@@ -23,11 +24,26 @@ def _header(head: bytes) -> str:
     return "no Authorization header"
 
 
+_FAILED: set[bytes] = set()
+
+
+async def _all_headers(peer: Peer) -> None:
+    """Each body is refused the first time it comes."""
+    said = peer.head.decode("latin-1").partition("\r\n")[2].replace("\r\n", "; ")
+    if peer.body in _FAILED:
+        await peer.send(reply(answer(f"You sent {said}")))
+    else:
+        _FAILED.add(peer.body)
+        await peer.send(reply(json.dumps({"error": {"message": said}}), "500 Refused"))
+
+
 async def parrot(peer: Peer) -> None:
     """Play one request."""
     how = peer.head.split(b" ")[1].split(b"/")[1].decode()
     said = _header(peer.head)
-    if how == "ok":
+    if how == "headers":
+        await _all_headers(peer)
+    elif how == "ok":
         text = f"You sent {said}"
         await peer.send(reply(answer(text, message={"reasoning_content": text})))
     elif how == "reset":

@@ -1,0 +1,67 @@
+"""Where a suite may refer to a secret, and what of its services nobody may see."""
+
+import pytest
+
+from pytest_nel.config.overrides import masked_override, read_override
+from pytest_nel.config.secrets import secret_values, shown_secrets
+
+MODEL = {"type": "api", "api_key": "${MINE}"}
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"generation": {"extra_body": {"user": "${MINE}"}}}, "extra_body"),
+        ({"url": "http://h/${A_API_KEY}/v1/chat/completions"}, "url"),
+        ({"setup_commands": ["login ${HF_TOKEN}"]}, 0),
+        ({"model": "${HF_TOKEN:-m}"}, "model"),
+    ],
+)
+def test_a_secret_is_refused_where_its_value_would_be_written(
+    more: dict[str, object], place: str | int
+) -> None:
+    raw = {"services": {"m": {**MODEL, **more}}}
+
+    (problem,) = shown_secrets(raw)
+
+    assert place in problem.path
+    assert "is a secret" in problem.message
+
+
+def test_a_secret_may_stand_where_it_is_read_at_the_start_or_never() -> None:
+    headers = {"extra_headers": {"X-A": "${HF_TOKEN}"}}
+    service = {**MODEL, "env": {"T": "${HF_TOKEN}"}, "proxy": headers, "pre_cmd": "a $${HF_TOKEN}"}
+    raw = {"services": {"m": service}, "benchmarks": [{"params": {"t": "${HF_TOKEN}"}}]}
+
+    assert list(shown_secrets(raw)) == []
+
+
+def test_values_of_keys_headers_and_variables_are_secret_but_folders_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("MINE", "IN_HEADER", "IN_ENV", "OF_HOST", "HF_TOKEN"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    monkeypatch.setenv("FOLDER", "/data/weights")
+    options = {
+        "api_key": "${MINE}",
+        "env": {"A": "x ${IN_ENV}"},
+        "extra_env": {"B": "host:OF_HOST", "C": "host:FOLDER", "D": "lit:plain text"},
+        "proxy": {"interceptors": [{"config": {"headers_to_add": {"X": "${IN_HEADER}"}}}]},
+    }
+
+    found = secret_values([options])
+
+    assert {f"value-of-{each}" for each in ("MINE", "IN_HEADER", "IN_ENV", "OF_HOST")} <= found
+    assert "value-of-HF_TOKEN" in found
+    assert not {"/data/weights", "plain text"} & found
+
+
+def test_a_secret_inside_the_value_of_an_override_is_masked() -> None:
+    text = "services={m: {api_key: sk-1, model: a}, n: {api_key: '${KEY}'}}"
+
+    shown = masked_override(read_override(text))
+
+    assert "sk-1" not in shown
+    assert '"***"' in shown
+    assert "${KEY}" in shown
+    assert '"a"' in shown
