@@ -12,13 +12,13 @@ from pytest_nel.config import matrix
 from pytest_nel.config.composed import compose
 from pytest_nel.config.dependencies import dependency_problems
 from pytest_nel.config.interpolate import Path, Problem, expand, reference_problems
+from pytest_nel.config.judge_problems import scoring_problems
 from pytest_nel.config.metrics import (
     METRICS,
     AnyMetric,
     MetricConfig,
     ScoringConfig,
     metric_model,
-    scoring_problems,
     type_problems,
 )
 from pytest_nel.config.overrides import Override

@@ -1,6 +1,6 @@
 """What ``scoring`` of a benchmark may say: further scorers, and judges that are models."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -25,8 +25,6 @@ _REFUSED_KEYS: Mapping[tuple[str, str], str] = {
     ("pairwise_judge", "min_score"): "a pairwise judge gives win, tie or loss and has no scale",
     ("reward_model", "aspect"): "one number is read from a reward model, so there are no aspects",
 }
-_DEFAULT_MODELS: Mapping[str, str] = {"llama_cpp": "demo"}
-"""What services serve that name no model."""
 _REFUSED_MODES: Mapping[str, str] = {
     "multi_aspect": (
         "mode multi_aspect is not supported: which aspects a server returns is no standard; "
@@ -313,80 +311,3 @@ def type_problems(path: Path, section: Mapping[str, Any]) -> Iterator[Problem]:
     mode = str(section.get("mode"))
     if kind == "reward_model" and mode in _REFUSED_MODES:
         yield Problem((*path, "mode"), _REFUSED_MODES[mode])
-
-
-def scoring_problems(
-    path: Path, scoring: ScoringConfig, solver: str | None, services: Mapping[str, Any]
-) -> Iterator[Problem]:
-    """What is wrong with the metrics of a benchmark together, and with whom they ask.
-
-    Args:
-        path: Where ``scoring`` stands.
-        scoring: It.
-        solver: The service that answers, where there is one.
-        services: All services by name, each with ``options``.
-    """
-    names = [metric.name for metric in scoring.metrics]
-    if scoring.primary is not None and scoring.primary not in names:
-        said = f"no metric is called {scoring.primary!r}{suggestion(scoring.primary, names)}"
-        yield Problem((*path, "primary"), said)
-    for at, metric in enumerate(scoring.metrics):
-        if not isinstance(metric, MetricConfig):
-            place: Path = (*path, "metrics", at)
-            yield from _unknown_services(place, metric, services)
-            yield from _self_judge(place, metric, solver, services)
-
-
-def _unknown_services(
-    place: Path, metric: JudgingMetric, services: Mapping[str, Any]
-) -> Iterator[Problem]:
-    asked = services_asked(metric)
-    if isinstance(metric, PairwiseMetric) and metric.baseline_service is not None:
-        asked["baseline_service"] = metric.baseline_service
-    for key, name in asked.items():
-        if name not in services:
-            said = f"no service is called {name!r}{suggestion(name, services)}"
-            yield Problem((*place, *_parts(key)), said)
-
-
-def _self_judge(
-    place: Path, metric: JudgingMetric, solver: str | None, services: Mapping[str, Any]
-) -> Iterator[Problem]:
-    answering = [solver, getattr(metric, "baseline_service", None)]
-    for key, name in services_asked(metric).items():
-        for other in answering:
-            if other is None or metric.allow_self_judge:
-                continue
-            if name != other and not _same_model(services.get(name), services.get(other)):
-                continue
-            what = "itself" if name == other else f"service {other!r} is asked for the same model"
-            said = (
-                f"service {name!r} would judge its own answers ({what}): name another service, or "
-                "say `allow_self_judge: true`"
-            )
-            yield Problem((*place, *_parts(key)), said)
-
-
-def _same_model(one: Any, other: Any) -> bool:  # Any: plugin specs, or what is missing
-    if one is None or other is None:
-        return False
-    sides = [(_place(spec.options), spec.options.get("model")) for spec in (one, other)]
-    if not any(place for place, _ in sides):
-        return _deployed(one) == _deployed(other)
-    return sides[0] == sides[1] and bool(sides[0][0])
-
-
-def _deployed(spec: Any) -> Sequence[object]:  # Any: a plugin spec
-    """What a service that is started for the run serves; where it listens is not known yet."""
-    model = spec.options.get("model", _DEFAULT_MODELS.get(spec.type))
-    return [spec.type, model, *(spec.options.get(name) for name in ("command", "env"))]
-
-
-def _place(options: Mapping[str, Any]) -> str:
-    """Where a service is, whether its URL is whole or a base."""
-    url = str(options.get("url") or "").rstrip("/")
-    return url.removesuffix("/completions").removesuffix("/chat")
-
-
-def _parts(key: str) -> Path:
-    return tuple(int(part) if part.isdigit() else part for part in key.split("."))

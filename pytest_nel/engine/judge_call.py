@@ -171,6 +171,8 @@ class Panelist:
                 return Said(verdict, raw, reply.model or self.client.endpoint.model)
             spent.unreadable += 1
         count, text = self.retries + 1, repr(" ".join(raw.split())[:200])
+        if "{" in raw:
+            text += " (an object that also stands in the answer is a quotation of it)"
         if count == 1:
             msg = f"judge {self.service!r}: the reply holds no verdict: {text}"
         else:

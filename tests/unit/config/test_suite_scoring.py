@@ -262,3 +262,26 @@ def test_a_malformed_entry_is_one_line(line: str, what: str) -> None:
 
     assert what in said
     assert said.startswith("s.yaml:7: ")
+
+
+def test_one_machine_has_many_names() -> None:
+    text = """\
+services:
+  model: {type: api, url: "http://127.0.0.1:8000/v1/chat/completions", protocol: chat_completions, model: m}
+  twin: {type: api, url: "http://localhost:8000/v1/chat/completions", protocol: chat_completions, model: m}
+benchmarks:
+  - name: gsm8k
+    solver: {type: simple, service: model}
+    scoring: {metrics: [{name: j, type: judge, service: twin}]}
+"""
+
+    with pytest.raises(ConfigError, match="service 'twin' would judge its own answers"):
+        parse_suite(text, "s.yaml", {}, scorers=KNOWN)
+
+
+def test_a_model_is_not_compared_with_itself() -> None:
+    said = complaint(
+        "metrics: [{name: p, type: pairwise_judge, judge_service: grader, baseline_service: model}]"
+    )
+
+    assert "baseline_service: service 'model' is the model that is measured: name another" in said
