@@ -265,14 +265,15 @@ def test_a_malformed_entry_is_one_line(line: str, what: str) -> None:
 
 
 def test_one_machine_has_many_names() -> None:
-    text = """\
+    here = "type: api, protocol: chat_completions, model: m, url: 'http://{}:8/v1/chat/completions'"
+    text = f"""\
 services:
-  model: {type: api, url: "http://127.0.0.1:8000/v1/chat/completions", protocol: chat_completions, model: m}
-  twin: {type: api, url: "http://localhost:8000/v1/chat/completions", protocol: chat_completions, model: m}
+  model: {{{here.format("127.0.0.1")}}}
+  twin: {{{here.format("localhost")}}}
 benchmarks:
   - name: gsm8k
-    solver: {type: simple, service: model}
-    scoring: {metrics: [{name: j, type: judge, service: twin}]}
+    solver: {{type: simple, service: model}}
+    scoring: {{metrics: [{{name: j, type: judge, service: twin}}]}}
 """
 
     with pytest.raises(ConfigError, match="service 'twin' would judge its own answers"):
