@@ -9,7 +9,7 @@ from deepeval import evaluate  # type: ignore[import-not-found]
 from deepeval.evaluate import CacheConfig  # type: ignore[import-not-found]
 from deepeval.metrics import ExactMatchMetric  # type: ignore[import-not-found]
 from deepeval.test_case import LLMTestCase  # type: ignore[import-not-found]
-from openai import AsyncOpenAI  # type: ignore[import-not-found]
+from openai import AsyncOpenAI
 
 
 async def answers(rows: list[dict[str, str]]) -> list[str]:
