@@ -15,6 +15,7 @@ from pytest_nel.config.interpolate import expand, getenv, resolve_secret
 from pytest_nel.config.schema import KeyReference
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import Endpoint
+from pytest_nel.core.values import is_secret
 from pytest_nel.services._deployment import Deployment, probe_of
 from pytest_nel.services._identity import OF_A_PLACE, given, hides
 from pytest_nel.services._options import DeployedOptions, endpoint_of
@@ -78,6 +79,12 @@ class CommandService(Deployment):
             for name, value in env.items():
                 if not _VARIABLE.fullmatch(name):
                     msg = f"expected names of variables, such as HF_HOME, got {name!r}"
+                    raise ValueError(msg)
+                if is_secret(name) and value and "${" not in value:
+                    msg = (
+                        f"{name} is named like a secret, and its value would be written to the run "
+                        f"directory: export it and write ${{{name}}}"
+                    )
                     raise ValueError(msg)
                 check(value)
             return env
