@@ -37,7 +37,7 @@ def scoring_problems(
             place: Path = (*path, "metrics", at)
             yield from _unknown_services(place, metric, services)
             yield from _self_judge(place, metric, solver, services)
-            yield from _own_baseline(place, metric, solver, services)
+            yield from _own_baseline(place, metric, solver)
 
 
 def _unknown_services(
@@ -70,14 +70,12 @@ def _self_judge(
             yield Problem((*place, *_parts(key)), said)
 
 
-def _own_baseline(
-    place: Path, metric: JudgingMetric, solver: str | None, services: Mapping[str, Any]
-) -> Iterator[Problem]:
+def _own_baseline(place: Path, metric: JudgingMetric, solver: str | None) -> Iterator[Problem]:
     """A model that is compared with itself loses to nobody."""
     name = getattr(metric, "baseline_service", None)
     if name is None or solver is None:
         return
-    if name == solver or _same_model(services.get(name), services.get(solver)):
+    if name == solver:
         said = (
             f"service {name!r} is the model that is measured: name another one to compare it with"
         )
@@ -89,14 +87,18 @@ def _same_model(one: Any, other: Any) -> bool:  # Any: plugin specs, or what is 
         return False
     sides = [(_place(spec.options), spec.options.get("model")) for spec in (one, other)]
     if not any(place for place, _ in sides):
-        return _deployed(one) == _deployed(other)
+        said = _deployed(one)
+        return said == _deployed(other) and any(value is not None for value in said[1:])
     return sides[0] == sides[1] and bool(sides[0][0])
 
 
 def _deployed(spec: Any) -> Sequence[object]:  # Any: a plugin spec
     """What a service that is started for the run serves; where it listens is not known yet."""
     model = spec.options.get("model", _DEFAULT_MODELS.get(spec.type))
-    return [spec.type, model, *(spec.options.get(name) for name in ("command", "env"))]
+    return [spec.type, model, *(spec.options.get(name) for name in _OF_A_SERVER)]
+
+
+_OF_A_SERVER = ("command", "env", "extra_args", "extra_env", "image", "pre_cmd")
 
 
 def _place(options: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ from pytest_nel.config.interpolate import (
     getenv,
     named_as_secrets,
     names_in,
-    names_secret,
     stays,
     values_in,
 )
+from pytest_nel.core.values import is_secret
 
 _MAPS = ("env", "extra_env", "container_env", "extra_headers", "headers_to_add")
 _PLACES = ("/", "~", "http://", "https://")
@@ -72,7 +72,7 @@ def shown_secrets(raw: Mapping[str, Any]) -> Iterator[Problem]:
     keys = {name for _, text in _texts(raw, (), keys=True) for name in names_in(text)}
     for at, text in _texts(raw, (), keys=False):
         for name in names_in(text):
-            if _is_written(at) and (name in keys or names_secret(name)):
+            if _is_written(at) and (name in keys or is_secret(name)):
                 yield Problem(at, _SHOWN.format(name=name))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
+from pytest_nel.config.secrets import secret_values
 from pytest_nel.core.errors import ConfigError, RunStopped
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.registry import unknown
@@ -30,6 +31,7 @@ from pytest_nel.engine.runtime import Parts, validated
 from pytest_nel.engine.session import Engine, How, Writing
 from pytest_nel.engine.stale import Stale, drop_stale, may_have_changed
 from pytest_nel.environments.builtin import BenchmarkEnvironment
+from pytest_nel.http.secret import Secrets
 from pytest_nel.records.claims import claim
 from pytest_nel.records.files import derive, utc_now
 from pytest_nel.records.index import index_journals
@@ -141,7 +143,11 @@ class _Run:
         turn = next_turn(self.directory)
         facts: JsonObject = {"run_id": run.run_id, "timestamp": run.timestamp, "turns": turn}
         config = with_rubrics(config, Path.cwd())
-        parts = Parts(self.services, log_dir=self.directory / "logs")
+        parts = Parts(
+            self.services,
+            log_dir=self.directory / "logs",
+            secrets=lambda: Secrets(secret_values(spec.options for spec in self.services.values())),
+        )
         engine = Engine(self.directory, parts, writing=Writing(turn=turn, meta=facts))
         try:
             size = engine.loop.call(environment.dataset_size())

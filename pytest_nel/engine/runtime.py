@@ -294,14 +294,15 @@ class Parts:
             if trouble and trouble not in self.troubles:
                 self.troubles.append(trouble)
             service.stop()
+        if self._deploys and self._deployed:
             self._clean_logs()
 
     def _clean_logs(self) -> None:
-        """A server may print its environment; while it runs, its log is its own."""
+        """A server may print its environment; all have ended, so nobody writes there any more."""
         for log in self._log_dir.glob("server-*.log"):
             try:
                 self._secrets().out_of_file(log)
-            except OSError as error:
+            except (OSError, ValueError) as error:  # ValueError: it has become shorter
                 _LOG.warning("%s: secrets in it could not be masked: %s", log, error)
 
 

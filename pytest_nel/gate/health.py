@@ -58,11 +58,11 @@ def _lost(bundle: Mapping[str, Any], lost: int) -> str:
 
 
 def _failure(bundle: Mapping[str, Any], limit: int, session: Session) -> str | None:
-    unscored = bundle["n_unscored"]
-    if unscored and unscored == bundle["n_attempted"]:
-        return f"none of {unscored} attempts has a score"
-    if unscored > limit:
-        text = f"{unscored} of {bundle['n_attempted']} attempts have no score (allowed: {limit})"
+    unscored, attempted = bundle["n_unscored"], bundle["n_attempted"]
+    if unscored > limit or (unscored and unscored == attempted):
+        text = f"{unscored} of {attempted} attempts have no score (allowed: {limit})"
+        if unscored == attempted:
+            text = f"none of {attempted} attempts has a score"
         lost = bundle.get("n_judge_failures")
         return f"{text}; {_lost(bundle, lost)}" if lost else text
     if session.unscored > limit:

@@ -58,6 +58,7 @@ def begin(run: Run, item: pytest.Item) -> None:
         item.session.shouldstop = NOT_BEGUN
         pytest.skip(f"not run: {what}")
     except NelError as error:
+        run.unbegun = True
         run.stop = StopReason(str(error), fatal=not isinstance(error, InfraError))
         item.session.shouldstop = NOT_BEGUN
         pytest.skip(f"not run: {error}")

@@ -159,7 +159,8 @@ class Finish:
 
     def _derive(self, session: pytest.Session) -> None:
         run = self._run
-        if run.mode is not None and run.stop is not None and run.stop.fatal and not self._measured:
+        gave_up = run.unbegun or (run.stop is not None and run.stop.fatal)
+        if run.mode is not None and gave_up and not self._measured:
             return  # nothing was begun: what is there stays as it is
         facts = run.facts() | {
             "sdk_version": version("pytest-nel"),

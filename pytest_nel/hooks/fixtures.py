@@ -13,7 +13,6 @@ from pytest_nel.hooks.services import RunningServices
 from pytest_nel.hooks.state import Run, run_key
 from pytest_nel.http.client import ModelClient
 from pytest_nel.interceptors.proxy import AdapterProxy
-from pytest_nel.services import service_class
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +43,9 @@ def nel_adapter(pytestconfig: pytest.Config) -> Iterator[AdapterProxy]:
     loop.call(adapter.stop())
 
 
+_NO_MODELS = ("gym", "nat")
+
+
 def _only_model(run: Run, fixture: str) -> tuple[Parts, str, LoopThread]:
     """What a fixture needs that asks the run's only model.
 
@@ -53,7 +55,7 @@ def _only_model(run: Run, fixture: str) -> tuple[Parts, str, LoopThread]:
     models = [
         name
         for name, spec in run.services.items()
-        if name not in _only_judges(run) and "generation" in service_class(spec.type).answers_by
+        if name not in _only_judges(run) and spec.type not in _NO_MODELS
     ]
     if run.engine is None or run.parts is None or len(models) != 1:
         names = ", ".join(models) or "none"

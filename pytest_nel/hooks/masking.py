@@ -14,6 +14,7 @@ import pytest
 from pytest_nel.hooks.state import Run
 
 _DEEPEST = 12
+_REPRESENTATIONS = ("_pytest._code.code", "_pytest.doctest")
 _LOGGERS = ("httpcore.connection", "httpcore.http11", "httpcore.http2", "httpcore.proxy")
 """They log the headers of replies, in which an endpoint may say the request's back."""
 
@@ -54,7 +55,10 @@ class Masking:
     def _mask(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.longrepr is None:
             return
-        report.longrepr = masked(report.longrepr, self._run.redact)
+        told = report.longrepr
+        if not isinstance(told, str | tuple) and not _of_a_traceback(told):
+            told = str(told)  # another plugin's: as it would be printed
+        report.longrepr = masked(told, self._run.redact)
         report.sections = masked(report.sections, self._run.redact)
 
 
@@ -69,18 +73,24 @@ class _Filter(logging.Filter):
 
 
 def masked(value: Any, redact: Callable[[str], str], depth: int = 0) -> Any:
-    """The same with every text masked; objects, such as pytest's of a traceback, are changed.
+    """The same with every text masked; pytest's objects of a traceback are changed.
 
-    Any: whatever a ``longrepr`` is made of.
+    Any: whatever a ``longrepr`` is made of. Objects of others are let be: they may be alive.
     """
     if isinstance(value, str):
         return redact(value)
+    kind = type(value)
     if depth > _DEEPEST:
         return value
-    if isinstance(value, list | tuple):
-        return type(value)(masked(item, redact, depth + 1) for item in value)
-    if isinstance(value, dict):
+    if kind is list or kind is tuple:
+        return kind(masked(item, redact, depth + 1) for item in value)
+    if kind is dict:
         return {name: masked(item, redact, depth + 1) for name, item in value.items()}
-    for name, inner in vars(value).items() if hasattr(value, "__dict__") else ():
-        setattr(value, name, masked(inner, redact, depth + 1))
+    if _of_a_traceback(value):
+        for name, inner in list(vars(value).items()):
+            setattr(value, name, masked(inner, redact, depth + 1))
     return value
+
+
+def _of_a_traceback(value: object) -> bool:
+    return type(value).__module__ in _REPRESENTATIONS and hasattr(value, "__dict__")

@@ -173,7 +173,7 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
         _put(budget, _PER_BUDGET, options)
         suite |= {"budget": budget} if budget else {}
     services = [spec for spec in (suite.get("services") or {}).values() if isinstance(spec, dict)]
-    for spec in services:
+    for spec in services if options.get("timeout") is not None else ():
         if _takes(spec, "timeout"):
             _put(spec, {"timeout": "timeout"}, options)
     if model:
@@ -186,7 +186,7 @@ def _takes(spec: JsonObject, option: str) -> bool:
     kind = spec.get("type")
     try:
         cls: Any = service_class(expand(kind)) if isinstance(kind, str) else None
-    except UnknownName:
+    except (UnknownName, ImportError):
         return False
     return cls is not None and option in cls.Config.model_fields
 
@@ -200,7 +200,7 @@ def _asked(suite: JsonObject, solver: object) -> list[str]:
     matrix = suite.get("matrix")
     several = matrix.get(expand(name)) if isinstance(matrix, dict) else None
     names = several if isinstance(several, list) else [expand(name)]
-    return [one for one in names if isinstance(services.get(one), dict)]
+    return [one for one in names if isinstance(one, str) and isinstance(services.get(one), dict)]
 
 
 def _put_generation(before: Sequence[JsonObject], service: JsonObject, options: Options) -> None:

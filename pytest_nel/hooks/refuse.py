@@ -9,6 +9,7 @@ from pytest_nel.config.dependencies import asked
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import validate_suite
 from pytest_nel.config.matrix import entries
+from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.past import Mode
@@ -140,7 +141,7 @@ def limits_of(config: Any) -> Iterator[tuple[str, int]]:  # Any: each plugin has
     """What limits the requests in flight at a service, by the option that says so."""
     found = {name: getattr(config, name, None) for name in _LIMITS}
     proxy = getattr(config, "proxy", None)
-    if proxy is not None:
+    if isinstance(proxy, Proxy):
         found["proxy.max_concurrent_upstream"] = proxy.max_concurrent_upstream
     yield from ((name, limit) for name, limit in found.items() if limit is not None)
 

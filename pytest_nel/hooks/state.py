@@ -173,6 +173,7 @@ class Run:
         short_protocol: Whether items between siblings may skip pytest's own protocol.
         set_up: The collector whose set-up is in force.
         stop: Why the run gave up early.
+        unbegun: It gave up before it took over what earlier sessions have left.
         ctrl_c: Ctrl-C came; what it raised may have been lost.
         interrupted: Ctrl-C ended the session.
         config_error: A collection error of ours was seen.
@@ -220,6 +221,7 @@ class Run:
     short_protocol: bool = False
     set_up: object = None
     stop: StopReason | None = None
+    unbegun: bool = False
     ctrl_c: bool = False
     interrupted: bool = False
     config_error: bool = False
@@ -250,7 +252,7 @@ class Run:
 
     def redact(self, text: str) -> str:
         """A text for a file or the terminal, without secrets."""
-        return self.secrets().out_of_json(text)
+        return self.secrets().out_of_line(text)
 
     def note(self, text: str) -> None:
         """Say something at once, and again at the end."""

@@ -74,7 +74,9 @@ class Distribution:
 
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
-        parts = self._parts = run.parts = Parts(services, log_dir=run.directory / "logs")
+        parts = self._parts = run.parts = Parts(
+            services, log_dir=run.directory / "logs", secrets=run.secrets
+        )
         for name in start_order(services, asked_services(run)):
             if service_class(services[name].type).deploys:
                 facts = asdict(parts.endpoint(name))

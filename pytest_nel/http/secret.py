@@ -48,6 +48,10 @@ class Secret:
                 return text[:-length] + _SHOWN
         return text
 
+    def out_of_line(self, text: str) -> str:
+        """The text without the whole key: what merely ends like its beginning stays."""
+        return self._written.sub(_SHOWN, text) if self._key else text
+
     def out_of_reply(self, reply: ModelResponse, body: bytes) -> ModelResponse:
         """A reply is recorded: one that echoes the request must not carry the key along.
 
@@ -120,6 +124,12 @@ class Secrets:
         """JSON text without them; one of a few characters is a word that any text may hold."""
         for secret in self._real:
             text = secret.out_of_text(text)
+        return text
+
+    def out_of_line(self, text: str) -> str:
+        """As :meth:`Secret.out_of_line`; one of a few characters is a word like others."""
+        for secret in self._real:
+            text = secret.out_of_line(text)
         return text
 
     def out_of_file(self, path: Path) -> None:

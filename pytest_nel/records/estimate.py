@@ -121,7 +121,8 @@ def _judges(sums: object, count: int) -> dict[str, tuple[float, float]]:
         return {}
     return {
         name: (took["prompt_tokens"] / count, took["completion_tokens"] / count)
-        for name, took in sums.items()
+        for name, took in sums.items()  # what says not all of its tokens says nothing
+        if not took.get("replies_without_usage") and not took.get("cached_replies")
     }
 
 

@@ -257,3 +257,23 @@ def test_records_of_each_kind_have_the_keys_that_the_page_names(nel: Nel) -> Non
     }
 
     assert {"turns", "turn", "cached", "because", "crc", "solve_key", "score_key"} <= written
+
+
+def test_an_endpoint_that_is_not_there_leaves_an_earlier_session_as_it_was(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    nel.bench(sums(6))
+    suite = nel.suite("bench_sums.py")
+    line = ("my.nel.yaml", "--nel-output-dir", "run")
+    assert nel.run(*line, model=False).code == 0
+    kept = {path: path.read_bytes() for path in (nel.folder / "run").rglob("*.json*")}
+    suite.write_text(suite.read_text().replace("model: m}", "model: m, health_path: /nope}"))
+
+    ended = nel.run(*line, "--nel-resume", model=False)
+
+    assert ended.code == 7, ended.text
+    assert "so nothing is measured" in ended.out
+    bundles = [path for path in kept if path.name.startswith(("eval-", "checks", "results"))]
+    assert bundles
+    assert [path for path in bundles if path.read_bytes() != kept[path]] == []
+    assert endpoint.stats()["requests"] == 6

@@ -65,3 +65,19 @@ def test_a_judge_that_is_not_known_leaves_the_cost_open(judges: dict[str, Any]) 
     each = Each(3, 100.0, 20.0, 2.0, {"grader": (200.0, 10.0)})
 
     assert estimate(each, 10, 4, PRICES, judges).cost is None
+
+
+@pytest.mark.parametrize("gap", ["replies_without_usage", "cached_replies"])
+def test_a_judge_that_does_not_say_all_of_its_tokens_is_not_known(tmp_path: Path, gap: str) -> None:
+    took = {"prompt_tokens": 600, "completion_tokens": 30, gap: 1}
+    each = run_with(
+        tmp_path,
+        total_prompt_tokens=300,
+        total_completion_tokens=60,
+        steps_with_usage=3,
+        judges={"grader": took},
+    )
+
+    found = estimate(each, 10, 4, PRICES, {"grader": PRICES})
+
+    assert (found.tokens, found.cost) == (None, None)
