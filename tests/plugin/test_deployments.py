@@ -96,7 +96,7 @@ def test_a_server_that_does_not_come_up_is_one_message(served: Nel, how: list[st
 
     ended = served.run("my.nel.yaml", *how)
 
-    assert ended.code == 4, ended.text
+    assert ended.code == 7, ended.text
     assert "ended before it was ready (status 3)" in ended.text
     assert "out of memory" in ended.text
     assert "Traceback" not in ended.text

@@ -179,7 +179,7 @@ def test_stored_answers_are_judged_as_long_as_the_budget_lasts(
     nel: Nel, endpoint: RunningEndpoint, grader: RunningEndpoint
 ) -> None:
     one = "    max_concurrent: 1\n" + GRADE
-    bench(nel, *["grade=4 !shy"] * 16, judge='judge="generic",')
+    bench(nel, *["grade=4 !shy"] * 15, "grade=4", judge='judge="generic",')
     suite(nel, grader, one % ", max_retries: 0")
     assert run(nel).code == 0
     suite(nel, grader, one % ", max_retries: 1")

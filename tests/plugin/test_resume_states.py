@@ -31,7 +31,7 @@ def test_after_a_server_that_did_not_come_up(nel: Nel) -> None:
 
     ended = nel.run("my.nel.yaml", "--nel-resume", model=False)
 
-    assert failed.code == 4, failed.text
+    assert failed.code == 7, failed.text
     assert (nel.folder / "run/logs").is_dir()
     assert ended.code == 0, ended.text
     assert len(outcomes(nel)) == 4

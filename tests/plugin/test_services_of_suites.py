@@ -92,7 +92,7 @@ def test_what_fails_before_a_server_stops_the_run_with_its_name(
 
     ended = served.run("my.nel.yaml", *how)
 
-    assert ended.code == 4, ended.text
+    assert ended.code == 7, ended.text
     assert "no weights" in ended.text
     assert "setup_commands[1] failed with status 1: echo no weights" in ended.text
     assert not (served.folder / "order").exists()

@@ -88,7 +88,9 @@ def test_what_was_not_compared_is_always_said_and_equal_lines_once(tmp_path: Pat
 
     shown = texts(evaluate(POLICY, runs_of(ours, reference)))
 
-    unknown = "not known on both sides, so not compared: dataset, prompts, scorer, solver"
+    unknown = (
+        "not known on both sides, so not compared: dataset, prompts, scorer, solver, interceptors"
+    )
     assert [text for text in shown if text.startswith("warning: ")] == [
         f"warning: extra: {unknown}, repeats",
         f"warning: gsm8k, mmlu: {unknown}",

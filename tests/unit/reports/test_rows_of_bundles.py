@@ -190,7 +190,10 @@ def test_what_a_baseline_does_not_say_is_named(said: dict[str, Any]) -> None:
     row = row_of(found(fingerprint={"prompts": "2", "scorer": "s"}), row_of(found(**said)))
 
     assert row.notes == [
-        "not known on both sides, so not compared: dataset, prompts, scorer, solver, sampling"
+        (
+            "not known on both sides, so not compared: dataset, prompts, scorer, solver, sampling, "
+            "interceptors"
+        )
     ]
 
 
