@@ -60,7 +60,7 @@ def _self_judge(
         for other in answering:
             if other is None or metric.allow_self_judge:
                 continue
-            if name != other and not _same_model(services.get(name), services.get(other)):
+            if name != other and not _same_model(name, other, services):
                 continue
             what = "itself" if name == other else f"service {other!r} is asked for the same model"
             said = (
@@ -82,10 +82,12 @@ def _own_baseline(place: Path, metric: JudgingMetric, solver: str | None) -> Ite
         yield Problem((*place, "baseline_service"), said)
 
 
-def _same_model(one: Any, other: Any) -> bool:  # Any: plugin specs, or what is missing
+def _same_model(first: str, second: str, services: Mapping[str, Any]) -> bool:
+    one, other = services.get(first), services.get(second)
     if one is None or other is None:
         return False
-    sides = [(_place(spec.options), spec.options.get("model")) for spec in (one, other)]
+    named = ((first, one), (second, other))  # an endpoint that names no model is asked for its own
+    sides = [(_place(spec.options), spec.options.get("model") or name) for name, spec in named]
     if not any(place for place, _ in sides):
         said = _deployed(one)
         return said == _deployed(other) and any(value is not None for value in said[1:])

@@ -286,3 +286,20 @@ def test_a_model_is_not_compared_with_itself() -> None:
     )
 
     assert "baseline_service: service 'model' is the model that is measured: name another" in said
+
+
+def test_services_that_name_no_model_are_asked_for_their_own_names() -> None:
+    here = "type: api, protocol: chat_completions, url: 'http://h.test/v1/chat/completions'"
+    text = f"""\
+services:
+  model: {{{here}}}
+  grader: {{{here}}}
+benchmarks:
+  - name: gsm8k
+    solver: {{type: simple, service: model}}
+    scoring: {{metrics: [{{name: j, type: judge, service: grader}}]}}
+"""
+
+    suite = parse_suite(text, "s.yaml", {}, scorers=KNOWN)
+
+    assert len(suite.config.benchmarks[0].scoring.judges) == 1

@@ -76,9 +76,9 @@ def test_the_folder_that_pytest_is_started_in_counts(
         ({"port": 8000}, {"port": 8001}),
         ({"timeout": 1, "max_retries": 1}, {"timeout": 2, "max_retries": 2}),
         ({"api_key": "${ONE}"}, {"api_key": "${TWO}"}),
-        ({"env": {"API_KEY": "1"}}, {"env": {"API_KEY": "2"}}),
+        ({"env": {"API_KEY": "${ONE}"}}, {"env": {"API_KEY": "${TWO}"}}),
     ],
-    ids=["a port behind its placeholder", "limits", "key", "literal key"],
+    ids=["a port behind its placeholder", "limits", "key", "key in a variable"],
 )
 def test_the_same_server_elsewhere_is_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert facts(**one) == facts(**other)
