@@ -2,16 +2,17 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_nel.config.dependencies import start_order
+from pytest_nel.config.env_map import resolve
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.config.schema import Prices
-from pytest_nel.core.errors import NelError
+from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.judge_panel import judge_prices
 from pytest_nel.engine.runtime import Parts, validated
@@ -189,6 +190,12 @@ class DryRun:
             Parts(run.services, log_dir=run.directory / "logs").service(name)
         except NelError as error:
             self._trouble += str(error).splitlines()
+        variables = spec.options.get("extra_env")
+        if isinstance(variables, Mapping):
+            try:
+                resolve(variables, f"services.{name}.extra_env")
+            except ConfigError as error:
+                self._trouble += str(error).splitlines()
         key = str(spec.options.get("api_key") or "").removeprefix("${").removesuffix("}")
         if key and not getenv(key):
             self._trouble.append(f"services.{name}.api_key: the variable {key} is not set")

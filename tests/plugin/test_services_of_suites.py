@@ -213,3 +213,14 @@ def test_a_time_out_of_the_command_line_is_for_services_that_have_one(served: Ne
     ended = served.run("my.nel.yaml", "--nel-timeout", "30", "--nel-dry-run")
 
     assert ended.code == 0, ended.text
+
+
+def test_a_plan_says_which_variables_of_a_server_are_not_set(served: Nel) -> None:
+    served.bench(sums(3))
+    model = "type: vllm, model: org/m, protocol: chat_completions"
+    suite(served, f"  mine: {{{model}, extra_env: {{HF_TOKEN: 'host:NOT_SET_7'}}}}\n")
+
+    ended = served.run("my.nel.yaml", "--nel-dry-run")
+
+    assert ended.code == 4, ended.text
+    assert "services.mine.extra_env.HF_TOKEN: variable NOT_SET_7 is not set here" in ended.out
