@@ -10,6 +10,7 @@ import httpx
 
 from pytest_nel.core.exchange import Reply, Request
 from pytest_nel.http import faults, upstream
+from pytest_nel.http.balance import BalancedTransport
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.retry import Fault
 from pytest_nel.http.slots import SlotTransport
@@ -96,7 +97,11 @@ class StreamClient:
         if self._http is None:
             url = self._client.endpoint.url
             room = self._client.endpoint.max_concurrent or DEFAULT_CONCURRENT
-            transport = SlotTransport(connections=room, proxy=proxy_for(url))
+            transport: httpx.AsyncBaseTransport = SlotTransport(
+                connections=room, proxy=proxy_for(url)
+            )
+            if replicas := self._client.endpoint.replicas:
+                transport = BalancedTransport(transport, replicas)
             self._http = make_http_client(url, connections=room, transport=transport)
         return self._http
 
