@@ -204,6 +204,8 @@ class BenchmarkConfig(Model):
         shuffle_seed: Order of the problems; null means the dataset's order.
         max_system_retries: Tries of an attempt whose machinery failed.
         max_unscored: How many attempts may lack a score before the run counts as incomplete.
+        max_judge_failures: How many verdicts of judges may be missing before the run counts as
+            incomplete; null: any number, as long as each attempt has its own score.
         strict: Wrong and unparsed answers fail their item.
         min_score: The score (mean_reward) must reach this, or the run fails.
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
@@ -226,6 +228,7 @@ class BenchmarkConfig(Model):
     shuffle_seed: int | None = 42
     max_system_retries: Annotated[int, Field(ge=1)] = 3
     max_unscored: Annotated[int, Field(ge=0)] = 0
+    max_judge_failures: Annotated[int, Field(ge=0)] | None = None
     strict: bool = False
     min_score: Annotated[float, Field(ge=0, le=1)] | None = None
     evidence: Literal["ci", "point"] = "ci"

@@ -25,7 +25,14 @@ class Session:
     unscored: int = 0
 
 
-def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Session) -> Check:
+def health(
+    check_id: str,
+    bundle: Mapping[str, Any],
+    *,
+    limit: int,
+    session: Session,
+    judges: int | None = None,
+) -> Check:
     """Unscored attempts are at most ``limit``, and all that were selected have been recorded.
 
     Args:
@@ -33,6 +40,7 @@ def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Ses
         bundle: The benchmark's bundle.
         limit: ``max_unscored``.
         session: What became of it just now.
+        judges: ``max_judge_failures``; None for any number.
     """
     unscored, attempted = bundle["n_unscored"], bundle["n_attempted"]
     scored = f"{attempted - unscored} of {attempted} scored"
@@ -40,7 +48,7 @@ def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Ses
         scored += f"; evaluated {bundle['evaluated']}"
     if lost := bundle.get("n_judge_failures"):
         scored += f"; {_lost(bundle, lost)}"
-    why = _failure(bundle, limit, session)
+    why = _failure(bundle, limit, session) or _silent(bundle, judges)
     if why is not None:
         return Check(check_id, "failed", why, Exit.INCOMPLETE)
     why = _open(bundle, session)
@@ -50,6 +58,13 @@ def health(check_id: str, bundle: Mapping[str, Any], *, limit: int, session: Ses
         why = f"{again} attempts were made again because of their outcome: no fair sample"
         return Check(check_id, "open", why, Exit.INCONCLUSIVE)
     return Check(check_id, "passed", scored, Exit.GO)
+
+
+def _silent(bundle: Mapping[str, Any], most: int | None) -> str | None:
+    lost = bundle.get("n_judge_failures", 0)
+    if most is None or lost <= most:
+        return None
+    return f"{_lost(bundle, lost)} (allowed: {most})"
 
 
 def _lost(bundle: Mapping[str, Any], lost: int) -> str:

@@ -211,7 +211,8 @@ class Finish:
             )
         elif self._nothing_left(session):
             now = replace(now, selected=0)
-        return health(check_id(plan), derived.bundle, limit=limit, session=now)
+        judges = plan["config"].get("max_judge_failures")
+        return health(check_id(plan), derived.bundle, limit=limit, session=now, judges=judges)
 
     def _code(self, session: pytest.Session, exitstatus: int) -> int:
         run = self._run

@@ -159,7 +159,13 @@ def _concluded(run_dir: Path, derived: Sequence[Derived]) -> Concluded:
 def _check(derived: Derived) -> Check:
     plan = derived.plan
     limit = int(plan["config"].get("max_unscored", 0))
-    return health(check_id(plan), derived.bundle, limit=limit, session=whole_of(derived.bundle))
+    return health(
+        check_id(plan),
+        derived.bundle,
+        limit=limit,
+        session=whole_of(derived.bundle),
+        judges=plan["config"].get("max_judge_failures"),
+    )
 
 
 def whole_of(bundle: Mapping[str, Any]) -> Session:

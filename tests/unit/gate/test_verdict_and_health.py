@@ -116,3 +116,21 @@ def test_a_benchmark_without_any_score_is_incomplete_whatever_may_be_missing() -
 
     assert (found.status, found.code) == ("failed", Exit.INCOMPLETE)
     assert found.reason == "none of 4 attempts has a score"
+
+
+@pytest.mark.parametrize(("most", "status"), [(None, "passed"), (3, "passed"), (2, "failed")])
+def test_verdicts_of_judges_may_be_missing_as_far_as_the_suite_says(
+    most: int | None, status: str
+) -> None:
+    bundle = {"n_unscored": 0, "n_attempted": 4, "n_planned": 4, "n_judge_failures": 3}
+
+    found = health(
+        "s::b::health",
+        bundle,
+        limit=0,
+        session=Session(ended=True, selected=4, recorded=4),
+        judges=most,
+    )
+
+    assert found.status == status
+    assert "judges gave no verdict 3 times" in found.reason
