@@ -11,9 +11,8 @@ from typing import Any
 
 from pytest_nel.config.schema import BudgetConfig
 from pytest_nel.core.errors import RunStopped
+from pytest_nel.core.money import costs
 from pytest_nel.records.record import Solved
-
-_MILLION = 1_000_000
 
 
 class Budget:
@@ -58,8 +57,7 @@ class Budget:
             return
         self._tokens += prompt + completion
         if prices is not None:
-            cost = prompt * float(prices["prompt"]) + completion * float(prices["completion"])
-            self._cost += cost / _MILLION
+            self._cost += sum(costs(prompt, completion, prices))
 
     def check(self) -> None:
         """Ask before something is begun.

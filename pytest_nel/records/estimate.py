@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_nel.core.money import costs
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records._result_rows import keyed_rows
 from pytest_nel.records.sides import RESULTS, StoredRun
-
-_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,7 @@ def estimate(
 def _cost(took: tuple[float, float], prices: Mapping[str, Any] | None) -> float | None:
     if not prices:
         return None
-    prompt, completion = took
-    return (prompt * float(prices["prompt"]) + completion * float(prices["completion"])) / _MILLION
+    return sum(costs(*took, prices))
 
 
 def _judges(sums: object, count: int) -> dict[str, tuple[float, float]]:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_nel.core.money import costs
 from pytest_nel.core.types import JsonObject
 
-_MILLION = 1_000_000
 _CORRECT, _INCORRECT = "CORRECT", "INCORRECT"
 _SUMMED = (
     *("calls", "cached", "requests", "prompt_tokens", "completion_tokens", "without_usage"),
@@ -154,8 +154,7 @@ def _took(sums: Mapping[str, float], model: str, prices: Mapping[str, Any] | Non
         "mean_latency_ms": _mean(sums["latency_ms"], calls - cached),
     }
     if prices is not None:
-        of_prompt = prompt * float(prices["prompt"]) / _MILLION
-        of_completion = completion * float(prices["completion"]) / _MILLION
+        of_prompt, of_completion = costs(prompt, completion, prices)
         facts["cost"] = {
             "total": round(of_prompt + of_completion, 6),
             "prompt": round(of_prompt, 6),

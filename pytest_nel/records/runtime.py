@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pytest_nel.core.money import costs
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.tally import Tally
 from pytest_nel.stats.summary import percentiles
 
 _POINTS = (50, 90, 95, 99)
-_MILLION = 1_000_000
 
 
 def runtime(
@@ -62,8 +62,7 @@ def cost(tally: Tally, prices: Mapping[str, Any]) -> JsonObject:
     ``n_made_again`` took the place of answers that had been paid too: with either, the total is
     a lower bound.
     """
-    prompt = tally.paid_prompt * float(prices["prompt"]) / _MILLION
-    completion = tally.paid_completion * float(prices["completion"]) / _MILLION
+    prompt, completion = costs(tally.paid_prompt, tally.paid_completion, prices)
     return {
         "total": round(prompt + completion, 6),
         "prompt": round(prompt, 6),
