@@ -7,6 +7,7 @@
   - InfraError           the machinery failed: the attempt is unscored, never wrong
     + EndpointRefused    401, 403, 404: asking again cannot help, the run stops
     + ScorerError        the scorer or verifier failed, the answer was not judged
+      . NotJudged        the same, and what is judged may be the reason: that is tried
     + NoVerdict          a judge that is a model was not reached, or said nothing usable
   - GracefulError        the model itself failed (a solver says so): reward 0, no retry
   - NoAnswer             re-scoring, and there is no stored answer to this question
@@ -86,6 +87,22 @@ class ScorerError(InfraError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, kind=FailureKind.SCORER, retryable=False)
+
+
+class NotJudged(ScorerError):
+    """Judging came to no result, and the work that is judged may be the reason.
+
+    An environment raises it where that can stop its tests: the attempt is wrong where it happens
+    again and again, and not with the problem's own solution (``leave_solution``); else it is
+    unscored.
+
+    Attributes:
+        timed_out: Whether its time was up, which this machine's load may have brought about.
+    """
+
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
 
 
 class NoVerdict(InfraError):

@@ -1,13 +1,16 @@
 """One exchange with a model endpoint, as interceptors see it, and which attempt it belongs to."""
 
+import asyncio
 import itertools
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
-from pytest_nel.core.types import AttemptKey, JsonObject
+from pytest_nel.core.errors import FailureKind, InfraError
+from pytest_nel.core.types import AttemptKey, JsonObject, SolveResult
 
 _NUMBERS = itertools.count(1)
 
@@ -47,6 +50,65 @@ class Reply:
         return 200 <= self.status < 300
 
 
+class Lost(NamedTuple):
+    """How a service failed a request that was none the worse for it.
+
+    Attributes:
+        kind: The failure category.
+        what: What happened, in a few words.
+        timed_out: Whether it was only slow, which a request may bring about that asks for much.
+    """
+
+    kind: FailureKind
+    what: str
+    timed_out: bool = False
+
+
+@dataclass(slots=True)
+class Usage:
+    """What became of the requests of a session, and the tokens of those that were answered.
+
+    Attributes:
+        requests: How many were answered.
+        unknown: Of how many of these the server did not say what they took.
+        prompt: Tokens of the others' prompts.
+        completion: Tokens of their answers.
+        asked: How many came, whatever became of them.
+        refused: How many were themselves at fault, more than the session may ask, or left by the
+            client and twice too long for a service that answers others.
+        left: How many the client left while their answers came.
+        lost: How the service failed the last request that had an outcome; None: it did not.
+    """
+
+    requests: int = 0
+    unknown: int = 0
+    prompt: int = 0
+    completion: int = 0
+    asked: int = 0
+    refused: int = 0
+    left: int = 0
+    lost: Lost | None = None
+
+    def refuse(self) -> None:
+        """Count a request that was itself at fault."""
+        self.refused += 1
+        self.lost = None
+
+    def add(self, body: object) -> None:
+        """Count the body of a reply."""
+        self.requests += 1
+        self.lost = None
+        usage = body.get("usage") if isinstance(body, dict) else None
+        said = usage if isinstance(usage, dict) else {}
+        prompt = said.get("prompt_tokens", said.get("input_tokens"))
+        completion = said.get("completion_tokens", said.get("output_tokens"))
+        if type(prompt) is not int or type(completion) is not int:
+            self.unknown += 1
+            return
+        self.prompt += prompt
+        self.completion += completion
+
+
 class Session:
     """The requests of one try of an attempt, or of whatever else belongs together.
 
@@ -55,9 +117,13 @@ class Session:
         id: Unlike that of any other session of this process.
         attempt: The attempt, where it is one.
         again: Whether that has been answered before and is to be answered anew.
+        usage: What its requests through a proxy took.
+        so_far: Tells what the attempt's solver has done, should it be ended before it returns.
+        unserved: Tells why what it has left is not to be judged then; None: it is.
+        limit: The time of the attempt, where that is known.
     """
 
-    __slots__ = ("_name", "again", "attempt", "id")
+    __slots__ = ("_name", "again", "attempt", "id", "limit", "so_far", "unserved", "usage")
 
     def __init__(
         self, name: str = "", attempt: AttemptKey | None = None, *, again: bool = False
@@ -66,6 +132,14 @@ class Session:
         self.attempt = attempt
         self.again = again
         self.id = next(_NUMBERS)
+        self.usage = Usage()
+        self.limit: asyncio.Timeout | None = None
+        self.forget_progress()
+
+    def forget_progress(self) -> None:
+        """What there was of an answer is lost."""
+        self.so_far: Callable[[], SolveResult] | None = None
+        self.unserved: Callable[[], InfraError | None] = _nothing
 
     @property
     def name(self) -> str:
@@ -81,17 +155,64 @@ class Session:
         return "logs" if self.attempt is None else self.attempt.benchmark
 
 
+def _nothing() -> None:
+    """Nothing speaks against judging it."""
+
+
 _SESSION: ContextVar[Session | None] = ContextVar("nel_session", default=None)
 
 
-def begin_session(key: AttemptKey, *, again: bool = False) -> None:
+def begin_session(
+    key: AttemptKey, *, again: bool = False, limit: asyncio.Timeout | None = None
+) -> None:
     """Say that what this task asks from now on belongs to one try of that attempt.
 
     Args:
         key: The attempt.
         again: See :class:`Session`.
+        limit: See :class:`Session`.
     """
-    _SESSION.set(Session(attempt=key, again=again))
+    session = Session(attempt=key, again=again)
+    session.limit = limit
+    _SESSION.set(session)
+
+
+def keep_progress(
+    so_far: Callable[[], SolveResult],
+    unserved: Callable[[], InfraError | None] = _nothing,
+) -> None:
+    """Say how the engine learns what a solver has done when this try is ended before it returns.
+
+    Args:
+        so_far: Makes a result of what there is; its response is one that may be judged.
+        unserved: Why what it has left is not to be judged, as where no model has had a say.
+    """
+    session = _SESSION.get()
+    if session is not None:
+        session.so_far, session.unserved = so_far, unserved
+
+
+def seconds_left() -> float | None:
+    """Seconds that the running attempt has left; None: it has no limit that is known."""
+    session = _SESSION.get()
+    when = None if session is None or session.limit is None else session.limit.when()
+    return None if when is None else when - asyncio.get_running_loop().time()
+
+
+@contextmanager
+def put_off(limit: asyncio.Timeout | None) -> Iterator[None]:
+    """Put a limit off by the time that the block takes; one that is over stays so."""
+    when = None if limit is None or limit.expired() else limit.when()
+    if limit is None or when is None:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    limit.reschedule(None)
+    try:
+        yield
+    finally:
+        limit.reschedule(when + loop.time() - began)
 
 
 def current_session() -> Session | None:
@@ -109,6 +230,7 @@ class Exchange:
         sent: The request as it reached the endpoint, or would have.
         stored: The reply was not asked for but found.
         latency_ms: Milliseconds of the successful request; 0 where nothing was asked.
+        lost: How the service failed the request, where it did.
         notes: What an interceptor keeps from the request for the reply, by its own name.
     """
 
@@ -117,6 +239,7 @@ class Exchange:
     sent: Request | None = None
     stored: bool = False
     latency_ms: float = 0.0
+    lost: Lost | None = None
     notes: dict[str, Any] = field(default_factory=dict)  # Any: each interceptor's own
 
 

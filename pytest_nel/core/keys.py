@@ -55,3 +55,9 @@ def shard_range(total: int, index: int, count: int) -> tuple[int, int]:
     size, extra = divmod(total, count)
     start = index * size + min(index, extra)
     return start, start + size + (1 if index < extra else 0)
+
+
+def share_of(limit: int, index: int, count: int) -> int:
+    """What process ``index`` of ``count`` may use: together the limit, each at least 1."""
+    start, end = shard_range(limit, index, count)
+    return max(1, end - start)

@@ -116,6 +116,25 @@ def tree_digest(roots: Sequence[str]) -> str | None:
     return mark.hexdigest()
 
 
+def project_files(root: str) -> list[str]:
+    """A file and, transitively, the project's files that it imports, each once.
+
+    Args:
+        root: The file, with its folder.
+    """
+    found = dict.fromkeys([root])
+    waiting = [root]
+    while waiting:
+        file = waiting.pop()
+        _, imports = _read(_bytes(file) or b"", python=file.endswith(".py"))
+        for one in imports:
+            path = _resolved(one, file)
+            if path is not None and is_project(path) and path not in found:
+                found[path] = None
+                waiting.append(path)
+    return list(found)
+
+
 @cache
 def _not_theirs() -> tuple[str, ...]:
     places = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), _OURS]

@@ -1,23 +1,12 @@
 """The verbs: what the engine may ask of the parts that plug in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pytest_nel.core.modules import kind_name
+from pytest_nel.core.sandbox import ImageFacts, Sandbox, SandboxSpec
 from pytest_nel.core.source import constants, plain_state, source_digest
 from pytest_nel.core.types import Endpoint, SeedResult, SolveResult, VerifyResult
-
-
-class Sandbox(Protocol):
-    """A place where an attempt may run commands."""
-
-    name: str
-
-
-class NoSandbox:
-    """What a solver receives when the benchmark asks for no sandbox."""
-
-    name = "none"
 
 
 class Solver(Protocol):
@@ -25,7 +14,10 @@ class Solver(Protocol):
 
     A solver may say what determines its answers with a method ``fingerprint()`` that returns a
     mapping of plain values; otherwise its source and its plain attributes do. One whose
-    ``reads_row`` is False looks at the problem's text alone.
+    ``reads_row`` is False looks at the problem's text alone; one may name what it reads of the
+    problem's metadata by an attribute ``reads_fields``, and a class that is registered by a static
+    method ``row_fields(options)`` as well (None: all). One whose ``asks_model`` is False asks none,
+    so that its tokens are 0 and not unknown.
     """
 
     async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:
@@ -95,8 +87,58 @@ class EvalEnvironment:
     async def verify(
         self, response: str, expected: str, sandbox: Sandbox | None = None, **metadata: Any
     ) -> VerifyResult:
-        """Judge a response; ``metadata`` is that of the seed."""
+        """Judge a response; ``metadata`` is that of the seed.
+
+        Where that has ``trajectory``, the steps of the solver stand in its place.
+        """
         raise NotImplementedError
+
+    async def leave_solution(
+        self, sandbox: Sandbox, metadata: Mapping[str, Any], limit: float
+    ) -> bool:
+        """Solve a problem as its author has, where :meth:`verify` raises ``NotJudged``.
+
+        Args:
+            sandbox: A solver's, in which nobody has worked.
+            metadata: That of the seed.
+            limit: Seconds that a solver has.
+
+        Returns:
+            False: it brings no solution, and the sandbox is as it was.
+        """
+        del sandbox, metadata, limit
+        return False
+
+    async def sandbox_specs(self) -> Sequence[SandboxSpec] | None:
+        """Sandboxes that its problems will ask for, so that images are there beforehand."""
+        return None
+
+    def problems_chosen(self, problems: Sequence[int]) -> None:
+        """Told which problems a run has, before it asks for images and sandboxes.
+
+        Args:
+            problems: Their positions in the dataset.
+
+        Raises:
+            ConfigError: One of them cannot be run.
+        """
+
+    def images_known(self, found: Sequence[tuple[SandboxSpec, ImageFacts]]) -> None:
+        """Told what images say of themselves when they are there, before the first seed.
+
+        Args:
+            found: Sandboxes, of :meth:`sandbox_specs`, with what is known of their images.
+        """
+
+    def sandbox_warnings(self, memory: int | None, cpus: float | None) -> Iterable[str]:
+        """What a user should know of sandboxes with these limits.
+
+        Args:
+            memory: Bytes; None: there is no such limit.
+            cpus: Processors, as above.
+        """
+        del memory, cpus
+        return ()
 
     async def prepare(self) -> None:
         """Called once before the first seed."""
@@ -105,11 +147,20 @@ class EvalEnvironment:
         """Called once after the last verification."""
 
     #: The preset of the judge that grades its answers (``generic``, ``simpleqa``,
-    #: ``healthbench``), where verifying returns :func:`pytest_nel.needs_judge`; None: none does.
+    #: ``healthbench``, ``rubric``), where verifying returns :func:`pytest_nel.needs_judge`;
+    #: None: none does.
     judge_preset: str | None = None
     #: True when :meth:`verify_now` must be called instead of ``verify``: a blocking scorer then
     #: runs in the thread of whoever asks for the result, never on the engine's loop.
     judges_now: bool = False
+    #: True when verifying needs a sandbox; a run without any is then refused before it begins.
+    needs_sandbox: bool = False
+    #: True when problems bring images of their own: an image then counts for its problem alone, and
+    #: :meth:`sandbox_specs` asks for those of :meth:`problems_chosen` only.
+    images_by_problem: bool = False
+    #: True when ``verify`` judges what was done in the sandbox: an agent may then say nothing, and
+    #: an empty response does not refuse its reward.
+    judges_workspace: bool = False
     #: True when what ``verify_now`` returns has been checked already (a reward in [0, 1], plain
     #: details); a class of your own leaves it False and is checked by the engine.
     checks_results: bool = False

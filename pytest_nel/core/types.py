@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from pytest_nel.core.sandbox import Sandbox, SandboxSpec
+
 JsonObject: TypeAlias = dict[str, Any]  # Any: what a user's row or a server's reply may hold
 Message: TypeAlias = dict[str, Any]  # an OpenAI chat message; content may be text or parts
 Protocol: TypeAlias = Literal["chat_completions", "completions", "responses"]
@@ -29,6 +31,17 @@ class SeedResult:
         messages: Chat messages to send; None means ``[system?, user prompt]``.
         system: The benchmark's own system prompt, used when the run sets none.
         images: Paths or URLs of images that belong to the prompt.
+        sandbox_spec: The sandbox in which the problem is solved; None: it needs none. It starts
+            when it is first used.
+        verify_sandbox_spec: A fresh sandbox in which the answer is verified; None: where it was
+            solved.
+        pre_agent_cmd: A shell command run before the solver sees the sandbox; where it fails, the
+            record says so.
+        pre_agent_required: Whether there is no attempt where that fails: it is made again in a
+            fresh sandbox, and at last unscored.
+        capture_cmd: A shell command that leaves what was made in ``/output/workspace.tar`` of the
+            sandbox it was solved in.
+        apply_cmd: A shell command that takes ``/input/workspace.tar`` into a fresh one.
         attempt: Which attempt this is; set by the engine before the solver is called.
     """
 
@@ -39,6 +52,12 @@ class SeedResult:
     system: str | None = None
     images: Sequence[str] | None = None
     attempt: AttemptKey | None = None
+    sandbox_spec: SandboxSpec | None = None
+    verify_sandbox_spec: SandboxSpec | None = None
+    pre_agent_cmd: str | None = None
+    pre_agent_required: bool = False
+    capture_cmd: str | None = None
+    apply_cmd: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +101,13 @@ class ModelResponse:
     raw_response: JsonObject | None = None
 
 
+CUT = "cut_by_timeout"
+"""Of ``scoring_details``: the benchmark's ``timeout`` has ended it; with more it had gone on."""
+WORKED = "[worked in the sandbox]"
+"""The answer where the sandbox is what is judged and the model said nothing: a blank answer would
+never be."""
+
+
 @dataclass(frozen=True, slots=True)
 class SolveResult:
     """What a solver returns for one attempt.
@@ -92,6 +118,8 @@ class SolveResult:
         trajectory: Steps of an agent, free-form JSON objects.
         reward: Set only by solvers that grade themselves; verification is then skipped.
         scoring_details: Goes into the record beside the verifier's own.
+        no_model: No model was asked: its tokens are 0. Without it, and without a
+            ``model_response``, they are unknown.
     """
 
     response: str
@@ -99,6 +127,7 @@ class SolveResult:
     trajectory: Sequence[JsonObject] = ()
     reward: float | None = None
     scoring_details: Mapping[str, Any] = field(default_factory=dict)
+    no_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +166,7 @@ class ScorerInput:
     target: Any
     metadata: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
-    sandbox: object | None = None
+    sandbox: Sandbox | None = None
 
 
 @dataclass(frozen=True, slots=True)

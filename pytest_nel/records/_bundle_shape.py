@@ -42,6 +42,7 @@ _SHAPES: Mapping[_Path, tuple[str, _Fits]] = {
     ("config",): ("an object", _object),
     ("fingerprint",): ("an object", _object),
     ("fingerprint", "answering"): ("an object", _object),
+    ("fingerprint", "judged_in"): ("an object", _object),
     ("fingerprint", "versions"): ("an object", _object),
     ("fingerprint", "sampling"): ("a list of objects", _objects),
     ("benchmark", "repeats"): ("a whole number from 1 to 100,000", _repeats),

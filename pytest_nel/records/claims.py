@@ -1,14 +1,12 @@
 """Whether what a benchmark's directory holds still counts, and what becomes of it if not."""
 
-import contextlib
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_nel.core.errors import ConfigError, NelError
-from pytest_nel.core.locks import fcntl
+from pytest_nel.core.locks import one_at_a_time
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.plans import PLAN, plan_of, write_plan
 from pytest_nel.records.record import dumps
@@ -134,7 +132,8 @@ def claim(
         ConfigError: They do not fit and may not be set aside.
         NelError: Another process of this turn has planned something else.
     """
-    with _one_at_a_time(directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(directory):
         old = plan_of(directory)
         if old is not None and old.get("turn") == plan["turn"]:
             _refuse_difference(directory.name, old, json.loads(dumps(plan)))
@@ -156,19 +155,3 @@ def claim(
             look_through(plan_of(directory) or {"fingerprint": {}})
         write_plan(directory, plan)
         return Claim(changed, aside, back)
-
-
-@contextlib.contextmanager
-def _one_at_a_time(directory: Path) -> Iterator[None]:
-    """Keep other processes of the run out while the block compares and writes a plan."""
-    directory.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
-        return
-    lock = os.open(directory, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)

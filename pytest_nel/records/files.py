@@ -104,6 +104,9 @@ def result_row(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> JsonObje
     for name in ("reasoning", "response_chars", "trajectory"):
         if name in solved:
             row[name] = solved[name]
+    boxes = {"solve": solved.get("sandbox"), "verify": scored.get("sandbox")}
+    if any(boxes.values()):
+        row["sandbox"] = {name: facts for name, facts in boxes.items() if facts}
     if scored.get("failure"):
         row["failure_category"] = scored["failure"]
         row["error"] = scored.get("error") or solved.get("error")

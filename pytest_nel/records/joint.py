@@ -9,6 +9,7 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.keys import problem_order, shard_range
 from pytest_nel.core.text import showable
 from pytest_nel.core.types import JsonObject
+from pytest_nel.gate.comparable import timeout_of
 from pytest_nel.records.plans import planned, read_plan
 from pytest_nel.records.record import dumps
 from pytest_nel.records.rundir import RunFacts, read_run
@@ -152,11 +153,14 @@ def _facts(plan: Mapping[str, Any]) -> JsonObject:
     """What must be equal, by names that a message can show."""
     facts = {name: plan.get(name) for name in ("benchmark", "environment", "repeats")}
     facts["params"] = plan["config"].get("params")
+    facts["timeout"] = timeout_of(plan)
     if plan.get("shard"):
         facts["problems of all shards"] = plan.get("selected")
     for name, value in plan["fingerprint"].items():
         if name == "answering":
             facts |= dict(value or {})
+        elif name == "judged_in":
+            facts |= {f"judged in {key}": inner for key, inner in (value or {}).items()}
         elif name == "versions":
             facts["version of pytest-nel"] = (value or {}).get("pytest-nel")
         elif name not in _SUMMED_UP:

@@ -50,6 +50,7 @@ class JournalWriter:
             raise self._failed(error) from error
         self._lock = threading.Lock()
         self._held = b""
+        self._full = False
         self._synced = time.monotonic()
         self._end_torn_line()
         self._write({"_type": "meta", **meta})
@@ -102,9 +103,9 @@ class JournalWriter:
                 raise self._failed(error) from error
 
     def close(self) -> None:
-        """Sync and close; safe to call twice."""
+        """Sync and close; safe to call twice. What did not fit was said when it did not."""
         if self._file >= 0:
-            self.flush()
+            self._flush_last()
         with self._lock:
             if self._file < 0:
                 return
@@ -113,6 +114,15 @@ class JournalWriter:
             finally:
                 os.close(self._file)
                 self._file = -1
+
+    def _flush_last(self) -> None:
+        said = self._full
+        try:
+            self.flush()
+        except JournalError:
+            self._held = b""
+            if not said:
+                raise
 
     def _write(self, row: JsonObject) -> None:
         self._append(self._line(row))
@@ -129,13 +139,16 @@ class JournalWriter:
             if self._file < 0:
                 msg = f"journal {self.path} is closed"
                 raise JournalError(msg)
-            line, self._held = self._held + line, b""
-            written = 0
+            held, written = self._held, 0
+            line, self._held = held + line, b""
             try:
                 while written < len(line):
                     written += os.write(self._file, line[written:] if written else line)
             except OSError as error:
-                self._take_back(written - line.rfind(b"\n", 0, written) - 1)  # whole lines stay
+                whole = line.rfind(b"\n", 0, written) + 1  # lines that stay
+                # Should there be room again, no judgement is written without its solution.
+                self._held, self._full = held[whole:], True
+                self._take_back(written - whole)
                 raise self._failed(error) from error
 
     def _end_torn_line(self) -> None:

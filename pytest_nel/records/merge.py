@@ -1,6 +1,7 @@
 """Joins parts of a run, shards or partial runs, into a directory of their own.
 
 The parts are only read: their journals are copied, and everything else is derived from the copies.
+The workspaces that solvers have left come along, so that answers can be judged again.
 What two parts have both made is there once, so that the merged directory is one that a run can go
 on in.
 """
@@ -26,6 +27,7 @@ from pytest_nel.records.places import Reader
 from pytest_nel.records.plans import write_plan
 from pytest_nel.records.rundir import RUN, RunFacts, being_written
 from pytest_nel.records.whole import whole_json
+from pytest_nel.records.workspaces import FOLDER, Wanted, carry, mark_of
 
 SUITE = "suite.nel.yaml"
 
@@ -60,12 +62,14 @@ class Merged:
         joint: The parts and their plan.
         duplicates: What several parts had.
         written: Labels of parts that a run still writes to.
+        lost: Attempts, as (benchmark, problem, repeat), whose workspaces no part has any more.
     """
 
     concluded: Concluded
     joint: Joint
     duplicates: Sequence[Duplicate]
     written: Sequence[str]
+    lost: Sequence[tuple[str, int, int]] = ()
 
 
 def merge(directories: Sequence[Path], target: Path) -> Merged:
@@ -83,15 +87,19 @@ def merge(directories: Sequence[Path], target: Path) -> Merged:
     joint = fit(read_parts(directories))
     written = [part.label for part in joint.parts if being_written(part.directory)]
     duplicates: list[Duplicate] = []
+    lost: list[tuple[str, int, int]] = []
     with _appearing(target) as scratch:
         for name, plan in joint.plans.items():
             write_plan(scratch / name, plan)
-            duplicates += _copy_journals(joint.parts, name, scratch / name / "journal")
+            copied = _copy_journals(joint.parts, name, scratch / name / "journal")
+            duplicates += copied.duplicates
+            lost += ((name, *attempt) for attempt in _carried(name, copied, scratch))
+            copied.leave_out()
         _say_what_it_is(joint, scratch, target, duplicates)
         made = rebuild(scratch)
     derived = [_moved(one, scratch, target) for one in made.derived]
     concluded = Concluded(target, derived, made.checks, made.code)
-    return Merged(concluded, joint, duplicates, written)
+    return Merged(concluded, joint, duplicates, written, lost)
 
 
 def _moved(derived: Derived, scratch: Path, target: Path) -> Derived:
@@ -169,10 +177,34 @@ def _run_facts(parts: Sequence[Part]) -> RunFacts:
     return RunFacts(f"{stamp}-{mark}", began, [*targets])
 
 
-def _copy_journals(parts: Sequence[Part], name: str, folder: Path) -> list[Duplicate]:
-    """Copy a benchmark's journals, each attempt from one part; turns keep their order."""
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """The journals of a benchmark, copied whole.
+
+    Attributes:
+        parts: The parts that have it.
+        indexes: What each has written.
+        dropped: The attempts of each that stand in another.
+        duplicates: What several have.
+    """
+
+    parts: Sequence[Part]
+    indexes: Sequence[JournalIndex]
+    dropped: Sequence[set[tuple[int, int]]]
+    duplicates: Sequence[Duplicate]
+
+    def leave_out(self) -> None:
+        """Have each attempt from one part; what the indexes say of places is not so any more."""
+        for index, attempts in zip(self.indexes, self.dropped, strict=True):
+            if attempts:
+                for path in index.paths:
+                    _drop(path, attempts)
+
+
+def _copy_journals(parts: Sequence[Part], name: str, folder: Path) -> _Copied:
+    """Copy a benchmark's journals; turns keep their order."""
     folder.mkdir(parents=True)
-    labels, indexes = [], []
+    having, indexes = [], []
     for number, part in enumerate(parts):
         if name not in part.plans:
             continue
@@ -182,15 +214,45 @@ def _copy_journals(parts: Sequence[Part], name: str, folder: Path) -> list[Dupli
             copy = folder / journal_name(f"{number}-{writer}", turn)
             shutil.copyfile(path, copy)
             index.scan(copy)
-        labels.append(part.label)
+        having.append(part)
         indexes.append(index)
     dropped: list[set[tuple[int, int]]] = [set() for _ in indexes]
-    duplicates = list(_contested(name, labels, indexes, dropped))
-    for index, attempts in zip(indexes, dropped, strict=True):
-        if attempts:
-            for path in index.paths:
-                _drop(path, attempts)
-    return duplicates
+    labels = [part.label for part in having]
+    return _Copied(having, indexes, dropped, list(_contested(name, labels, indexes, dropped)))
+
+
+def _carried(name: str, copied: _Copied, scratch: Path) -> Iterator[tuple[int, int]]:
+    """Bring the workspaces along that answers are judged by; say which attempts lack theirs."""
+    folders = [part.directory / name / FOLDER for part in copied.parts]
+    if not any(folder.is_dir() for folder in folders) and not _speak_of_workspaces(copied):
+        return  # before each answer is read
+    kept: dict[str, Path] = {}
+    for number, index in enumerate(copied.indexes):
+        own_first = [folders[number], *folders[:number], *folders[number + 1 :]]
+        wanted = _workspaces(index, copied.dropped[number])
+        yield from carry(wanted, own_first, scratch / name / FOLDER, kept)
+
+
+def _speak_of_workspaces(copied: _Copied) -> bool:
+    """Whether any record may: in a text the quotes would be escaped."""
+    for path in (path for index in copied.indexes for path in index.paths):
+        with path.open("rb") as file:
+            if any(b'"workspace"' in line for line in file):
+                return True
+    return False
+
+
+def _workspaces(index: JournalIndex, dropped: set[tuple[int, int]]) -> Iterator[Wanted]:
+    read = Reader(index.paths)
+    try:
+        for attempt in index:
+            known = None if attempt in dropped else index.known(*attempt)
+            answers = () if known is None else (known.answer, known.again)
+            marks = [mark_of(read(answer.place)) for answer in answers if answer is not None]
+            if found := [mark for mark in marks if mark is not None]:
+                yield Wanted(attempt, found)
+    finally:
+        read.close()
 
 
 def _contested(

@@ -66,8 +66,17 @@ class Solved:
         solve_ms: Milliseconds from the solver's start to its end, waits included.
         tries: How often the attempt was made in this run because the machinery failed.
         requests: HTTP requests that brought no answer; those of an answer are in ``model``.
+        lost: Prompt and completion tokens of each earlier try, where any request was answered.
         cached: The answer comes from the response cache: nobody was asked.
         because: The earlier outcome for whose sake the attempt was made again.
+        sandbox: What the solver's sandboxes took, in milliseconds, and what happened in them.
+        workspace: What the solver left in its sandbox, where the verifier needs that: a kept
+            file with its digest, or ``live``, which no later process can judge.
+        judged_in: Digest of what the verifier's sandbox is made of; not written.
+        no_model: No model was asked: no tokens were used, which is not that they are unknown.
+        limit: Seconds that it was allowed in all, where the solver works in a sandbox.
+        altered: What is written lacks secrets that what is judged has: judged again it could be
+            judged otherwise.
     """
 
     key: AttemptKey
@@ -94,13 +103,23 @@ class Solved:
     solve_ms: float = 0.0
     tries: int = 1
     requests: int = 0
+    lost: Sequence[Mapping[str, Any]] = ()
     cached: bool = False
     because: str | None = None
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Mapping[str, Any] | None = None
+    judged_in: str = ""
+    no_model: bool = False
+    limit: float | None = None
+    altered: bool = False
 
     @property
     def whole(self) -> bool:
         """Whether there is an answer, and the journal holds all of it."""
-        return (self.failure is None or self.graceful) and len(self.response) <= RESPONSE_LIMIT
+        there = not (self.workspace or {}).get("live")
+        answered = self.failure is None or self.graceful
+        as_it_was = not self.altered and len(self.response) <= RESPONSE_LIMIT
+        return answered and there and as_it_was
 
     @property
     def all_requests(self) -> int:
@@ -138,7 +157,13 @@ class Solved:
             "seed_ms": round(self.seed_ms, 2),
             "solve_ms": round(self.solve_ms, 2),
             "tries": self.tries,
+            "lost": self.lost,
             "cached": self.cached or None,
+            "no_model": self.no_model or None,
+            "sandbox": self.sandbox,
+            "workspace": self.workspace,
+            "limit": self.limit,
+            "altered": self.altered or None,
         }
         row.update(model)
         row["requests"] = self.all_requests or None
@@ -175,8 +200,14 @@ class Solved:
             solve_ms=row.get("solve_ms", 0.0),
             tries=row.get("tries", 1),
             requests=0 if has_model else row.get("requests", 0),
+            lost=row.get("lost", ()),
             cached=bool(row.get("cached")),
             because=row.get("because"),
+            sandbox=row.get("sandbox", {}),
+            workspace=row.get("workspace"),
+            no_model=bool(row.get("no_model")),
+            limit=row.get("limit"),
+            altered=bool(row.get("altered")),
         )
 
 
@@ -218,6 +249,7 @@ class Scored:
         error: The failure in words.
         verify_ms: Milliseconds the judgement took.
         score_key: Digest of the answer's key and of all that determines its judgement.
+        sandbox: What the verifier's sandboxes took, in milliseconds.
     """
 
     outcome: Outcome
@@ -230,6 +262,7 @@ class Scored:
     verify_ms: float = 0.0
     score_key: str = ""
     scorer_rewards: Mapping[str, float | None] = field(default_factory=dict)
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self, key: AttemptKey) -> JsonObject:
         """The journal's ``scored`` object."""
@@ -247,6 +280,7 @@ class Scored:
             "failure": self.failure,
             "error": self.error,
             "verify_ms": round(self.verify_ms, 2),
+            "sandbox": self.sandbox,
         }
         return {name: value for name, value in row.items() if value not in (None, {})}
 
@@ -264,6 +298,7 @@ class Scored:
             verify_ms=row.get("verify_ms", 0.0),
             score_key=row.get("score_key", ""),
             scorer_rewards=row.get("scorer_rewards", {}),
+            sandbox=row.get("sandbox", {}),
         )
 
 
@@ -277,7 +312,7 @@ class StepRecord:
     @property
     def tokens(self) -> int | None:
         """Total tokens, None where the server reported none."""
-        return total_tokens(self.solved.model or {})
+        return 0 if self.solved.no_model else total_tokens(self.solved.model or {})
 
     @property
     def latency_ms(self) -> float | None:
@@ -293,8 +328,10 @@ class StepRecord:
 def total_tokens(model: Mapping[str, Any]) -> int | None:
     """Total tokens of a reply; the sum of its parts where the server gave only those.
 
-    Unknown is not 0: with one part unknown so is the sum.
+    Unknown is not 0: with one part unknown so is the sum. It is 0 where no model was asked.
     """
+    if model.get("no_model"):
+        return 0
     total = model.get("total_tokens")
     if total is not None:
         return int(total)

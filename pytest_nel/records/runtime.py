@@ -48,6 +48,10 @@ def runtime(
         stats["cost"] = cost(tally, prices)
     if judges := tally.judges.runtime(judge_prices or {}):
         stats["judges"] = judges
+    if (sandboxes := tally.sandboxes.as_json(seconds)) is not None:
+        stats["sandboxes"] = sandboxes
+    if (tools := tally.tools.as_json()) is not None:
+        stats["tools"] = tools
     return stats
 
 

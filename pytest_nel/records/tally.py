@@ -19,6 +19,8 @@ from pytest_nel.records.columns import (
 from pytest_nel.records.failing import failure_of, refused, truncated
 from pytest_nel.records.judges import JudgeTally
 from pytest_nel.records.record import total_tokens
+from pytest_nel.records.sandboxed import SandboxTally
+from pytest_nel.records.tool_use import ToolTally
 
 _EXEMPLARS = 3
 _MOST_TOKENS = 2**53  # of one reply; beyond, what a solver says is no count
@@ -46,6 +48,8 @@ class Tally:
         scorer_failures: Answers on which a further scorer failed, by its name.
         scorer_errors: What it said first.
         judges: What judges said and took.
+        sandboxes: What sandboxes took.
+        tools: How often tools were called.
         begins: Unix time of each attempt, as ``ends``.
     """
 
@@ -79,6 +83,8 @@ class Tally:
     scorer_failures: Counter[str] = field(default_factory=Counter)
     scorer_errors: dict[str, str] = field(default_factory=dict)
     judges: JudgeTally = field(default_factory=JudgeTally)
+    sandboxes: SandboxTally = field(default_factory=SandboxTally)
+    tools: ToolTally = field(default_factory=ToolTally)
     begins: "array[float]" = field(default_factory=lambda: array("d"))
     ends: "array[float]" = field(default_factory=lambda: array("d"))
 
@@ -118,6 +124,8 @@ class Tally:
             self._failure(solved, scored, failure)
         self._further(scored)
         self.judges.add(scored.get("details") or {})
+        self.sandboxes.add(solved, scored)
+        self.tools.add(solved)
         self._span(solved, scored)
         self.cached += bool(solved.get("cached"))
         self.made_again += solved.get("because") in {"wrong", "unparsed"}
@@ -126,7 +134,7 @@ class Tally:
         self.retries += max(0, int(solved.get("requests") or 1) - 1)
         if not solved.get("has_model"):
             answered = not solved.get("error_kind")  # by a solver that says nothing of its model
-            self.tokens_unknown += answered
+            self.tokens_unknown += answered and not solved.get("no_model")
             return
         self.models[str(solved.get("model", ""))] += 1
         self.finish_reasons[str(solved.get("finish_reason") or "none")] += 1
@@ -151,13 +159,26 @@ class Tally:
             self.tokens_each.append(min(tokens, _MOST_TOKENS))
 
     def _paid(self, solved: Mapping[str, Any]) -> None:
-        """What the cache answers was paid by the run that asked."""
-        if solved.get("cached"):
+        """What the cache answers was paid by the run that asked.
+
+        Of an attempt that the machinery ended, what its last request took is not known.
+        """
+        for each in solved.get("lost") or ():
+            self._paid_for(each)
+        if solved.get("cached") or solved.get("no_model"):
             return
-        prompt, completion = solved.get("prompt_tokens"), solved.get("completion_tokens")
+        broken = bool(solved.get("error_kind")) and not solved.get("graceful")
+        if self._paid_for(solved) and broken:
+            self.paid_unknown += 1
+
+    def _paid_for(self, model: Mapping[str, Any]) -> bool:
+        """Whether it says all; what says less is counted among the unknown."""
+        prompt, completion = model.get("prompt_tokens"), model.get("completion_tokens")
         self.paid_prompt += prompt or 0
         self.paid_completion += completion or 0
-        self.paid_unknown += prompt is None or completion is None
+        known = prompt is not None and completion is not None
+        self.paid_unknown += not known
+        return known
 
     def _flags(self, solved: Mapping[str, Any], scored: Mapping[str, Any]) -> int:
         outcome = str(scored["outcome"])
@@ -165,7 +186,8 @@ class Tally:
         if outcome == "unscored":  # the rates below are shares of what was scored
             return UNSCORED
         cut = truncated(solved)
-        empty = bool(solved.get("has_model")) and not str(solved.get("response", "")).strip()
+        replied = bool(solved.get("has_model")) and not solved.get("error_kind")
+        empty = replied and not str(solved.get("response", "")).strip()
         refuses = refused(solved, scored)
         self.truncated += cut
         self.empty += empty

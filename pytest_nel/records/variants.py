@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from pytest_nel.config.matrix import Compared, mark
 from pytest_nel.core.keys import digest, safe_name
 from pytest_nel.gate.compare import measure
 from pytest_nel.gate.comparison import Rules
@@ -37,20 +39,52 @@ class Variant:
     improvements: int = 0
 
 
-def variants(derived: Sequence[Derived]) -> Iterator[Variant]:
-    """The benchmarks that several models were asked, model by model.
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The models of one list, side by side.
+
+    Attributes:
+        name: The list's in the matrix; None where no list is known.
+        rows: Model by model for each benchmark, the first of them the one compared with.
+    """
+
+    name: str | None
+    rows: tuple[Variant, ...]
+
+
+def variants(derived: Sequence[Derived], lists: Sequence[Compared]) -> Iterator[Table]:
+    """The benchmarks that several models were asked, in a table for each list of models.
+
+    Those of no list, as in the run of a suite that another run has written, are in one table.
 
     Args:
         derived: Benchmarks of one run; of those that differ in their service alone the first is
             what the others are compared with.
+        lists: What is compared, with the order of its models.
 
     Raises:
         OSError: Rows cannot be read.
     """
+    known = [
+        (one, mark(one.plan["config"])) for one in derived if one.plan["config"].get("variant")
+    ]
+    for each in lists:
+        mine = [one for one, its in known if its in each.entries]
+        mine.sort(key=partial(_place, each.services))
+        yield Table(each.name, tuple(_rows(mine)))
+    listed = {its for each in lists for its in each.entries}
+    yield Table(None, tuple(_rows([one for one, its in known if its not in listed])))
+
+
+def _place(services: Sequence[str], one: Derived) -> int:
+    service = one.plan["config"]["solver"].get("service")
+    return services.index(service) if service in services else len(services)
+
+
+def _rows(derived: Sequence[Derived]) -> Iterator[Variant]:
     groups: dict[str, list[Derived]] = {}
     for one in derived:
-        if one.plan["config"].get("variant"):
-            groups.setdefault(_but_for_the_model(one.plan["config"]), []).append(one)
+        groups.setdefault(_but_for_the_model(one.plan["config"]), []).append(one)
     for group in groups.values():
         if len(group) > 1:
             yield from _compared(group)

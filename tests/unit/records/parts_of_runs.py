@@ -44,6 +44,7 @@ class Whole:
     seed: int | None = 42
     name: str = "b"
     targets: tuple[str, ...] = ("b.py",)
+    timeout: float = 60.0
     facts: Mapping[str, Any] = field(default_factory=lambda: FINGERPRINT)
 
     def plan(self, shard: tuple[int, int] | None = None) -> JsonObject:
@@ -54,6 +55,7 @@ class Whole:
             repeats=self.repeats,
             max_problems=self.max_problems,
             shuffle_seed=self.seed,
+            timeout=self.timeout,
         )
         facts = dict(self.facts)
         made = make_plan(config, Named(self.name), self.size, shard=shard, facts=facts)

@@ -34,6 +34,15 @@ def test_tokens_cost_what_they_cost_per_million() -> None:
     }
 
 
+def test_tries_that_came_to_nothing_cost_what_was_answered_in_them() -> None:
+    lost = [{"prompt_tokens": 500_000, "completion_tokens": 0}, {}]
+    ended = used(500_000, 0, error_kind="server_error")
+
+    found = cost(used(1_000_000, 0, lost=lost), ended)
+
+    assert (found["total"], found["n_unknown"]) == (4.0, 2)  # a try's, and the last request's
+
+
 def test_the_cache_costs_nothing_now() -> None:
     assert cost(used(1_000_000, 0, cached=True), used(500_000, 0))["total"] == 1.0
 

@@ -334,6 +334,33 @@ except JournalError as error:
     assert known.answer is not None
 
 
+def test_no_judgement_is_written_whose_answer_did_not_fit(tmp_path: Path) -> None:
+    script = """
+import resource, signal, sys
+from pathlib import Path
+from pytest_nel.core.errors import JournalError
+from tests.unit.records.test_journal import AttemptKey, JournalWriter, judged, solved
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+writer = JournalWriter(Path(sys.argv[1]) / "main.jsonl", {})
+writer.solved(solved(0, response="x" * 5000))
+room = writer.path.stat().st_size + 2000
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+for write in (lambda: writer.started(AttemptKey("b", 1, 0)), lambda: writer.scored(*judged(0))):
+    try:
+        write()
+    except JournalError as error:
+        print(error)
+writer.close()
+"""
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+
+    lines = (tmp_path / "main.jsonl").read_text().splitlines()
+    assert done.stdout.count("the journal cannot be written: File too large") == 2
+    assert [json.loads(line)["_type"] for line in lines] == ["meta"]
+
+
 def test_a_line_of_two_megabytes_is_one_line(tmp_path: Path) -> None:
     text = "é" * 1_000_000
 

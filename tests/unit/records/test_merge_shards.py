@@ -211,6 +211,16 @@ def test_another_fingerprint_is_refused_by_name(
     assert message.splitlines()[1:] == [f"  {said}"]
 
 
+def test_shards_of_agents_with_another_timeout_are_refused(tmp_path: Path) -> None:
+    inside = {**FINGERPRINT, "answering": {"model": "m", "sandbox.type": "docker"}}
+    one = Whole(facts=inside).part(tmp_path / "x", shard=(0, 2))
+    two = Whole(facts=inside, timeout=600.0).part(tmp_path / "y", shard=(1, 2))
+
+    message = refused([one, two], tmp_path / "merged")
+
+    assert message.splitlines()[1:] == ["  b: timeout: 60.0 in x; 600.0 in y"]
+
+
 def test_another_python_is_no_difference(tmp_path: Path) -> None:
     versions = {"versions": {"pytest-nel": "0", "python": "3.14.0"}}
     one = Whole().part(tmp_path / "x", shard=(0, 2))
