@@ -41,10 +41,9 @@ def find(name: str, *, base: Path) -> Found:
     Raises:
         ConfigError: There is none, there are several, or the file cannot be imported.
     """
-    match = _FILE.fullmatch(name)
-    if match:
-        path = Path(base, match["file"]).resolve()
-        return _choose(_import_file(path), match["file"], match["name"])
+    if (written := file_of(name)) is not None:
+        path = Path(base, written[0]).resolve()
+        return _choose(_import_file(path), *written)
     key = _normal(name)
     if key in _own_names():
         return _of_module(import_module(f"{_BUILTINS}.{key}"), key)
@@ -54,6 +53,20 @@ def find(name: str, *, base: Path) -> Found:
             return _of_module(loaded, key) if isinstance(loaded, ModuleType) else _checked(loaded)
     error = unknown("benchmark", name, builtin_names())
     raise error
+
+
+def anchored(bench: str, base: Path) -> str:
+    """A benchmark's name that means the same in any folder."""
+    file, found, name = bench.partition(".py")
+    if not found:
+        return bench
+    return f"{(base / f'{file}.py').resolve()}{name}"
+
+
+def file_of(name: str) -> tuple[str, str | None] | None:
+    """File and benchmark of ``file.py:benchmark``; None where the name is of another kind."""
+    match = _FILE.fullmatch(name)
+    return (match["file"], match["name"]) if match else None
 
 
 def builtin_names() -> list[str]:
@@ -187,7 +200,7 @@ def blame(error: BaseException, path: str | Path) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}: {text}"
     line = _last_line(error.__traceback__, str(path))
-    return f"{path}:{line}: {text}" if line else f"{path}: {text}"
+    return f"{path}:{line}: {text}" if line else f"{path}: {text}".removeprefix(": ")
 
 
 def _last_line(trace: TracebackType | None, file: str) -> int | None:

@@ -130,6 +130,7 @@ class _Composer:
             node = Node({}, node.place)
         entries: list[_Entry | None] = [None]
         if isinstance(node.value, dict):
+            _refuse_misplaced(node.value)
             entries = list(_entries(node.value.get("defaults"), group))
             kept = {name: inner for name, inner in node.value.items() if name != "defaults"}
             node = Node(kept, node.place)
@@ -202,6 +203,23 @@ def _names(folders: Sequence[FilePath], name: str) -> Iterator[str]:
             end = next((end for end in reversed(_ENDINGS) if end and file.name.endswith(end)), None)
             if end is not None:
                 yield (inside / file.name.removesuffix(end)).as_posix()
+
+
+def _refuse_misplaced(keys: Mapping[str, Node]) -> None:
+    """What belongs into ``defaults`` and stands beside it would be left out without a word."""
+    for name in (_BASE, _SELF):
+        if name in keys:
+            msg = f"{keys[name].place}: {misplaced(name, keys[name].value)}"
+            raise ConfigError(msg)
+
+
+def misplaced(key: str, value: object) -> str | None:
+    """Why a key of a suite's top level means nothing there; None for any other."""
+    if key not in {_BASE, _SELF}:
+        return None
+    name = value if isinstance(value, str) else "FILE"
+    entry = _SELF if key == _SELF else f"{{{_BASE}: {name}}}"
+    return f"{key} is no key of its own, it stands in a list: write `defaults: [{entry}]`"
 
 
 def _entries(node: Node | None, group: str | None) -> Iterator[_Entry | None]:

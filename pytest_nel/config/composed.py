@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 
-from pytest_nel.config.compose import composed_layers, composed_text
+from pytest_nel.config.compose import composed_layers, composed_text, misplaced
 from pytest_nel.config.interpolate import Path, Problem
 from pytest_nel.config.overrides import Override, apply_overrides
 from pytest_nel.config.playbooks import with_playbooks
@@ -59,6 +59,10 @@ def _overridden(
     layers: Node, file: FilePath, env: Mapping[str, str] | None, overrides: Sequence[Override]
 ) -> Node:
     """An override may name a playbook, and may go into what one says."""
+    for override in overrides:
+        if wrong := misplaced(str(override.path[0]), override.value):
+            msg = f"{override.place}: {wrong}, in a file: a list of defaults cannot be overridden"
+            raise ConfigError(msg)
     naming = [override for override in overrides if _names_playbook(override.path)]
     root = with_playbooks(apply_overrides(layers, naming), file, env)
     root = apply_overrides(root, [one for one in overrides if one not in naming])

@@ -73,8 +73,11 @@ def _named(spec: PluginSpec) -> list[str]:
     return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
 
 
+_NAMING = ("service", "services", "verifier")
+
+
 def asked(services: Iterable[str], written: Any) -> set[str]:  # Any: JSON-like
-    """The services that a benchmark's entry names: under ``service``, ``…_service``, ``services``.
+    """The services that a benchmark's entry names, under ``service`` and the like.
 
     Args:
         services: All there are.
@@ -89,6 +92,6 @@ def asked(services: Iterable[str], written: Any) -> set[str]:  # Any: JSON-like
             waiting += [(str(name), inner) for name, inner in value.items()]
         elif isinstance(value, list):
             waiting += [(key, inner) for inner in value]
-        elif isinstance(value, str) and key.endswith(("service", "services")) and value in known:
+        elif isinstance(value, str) and key.endswith(_NAMING) and value in known:
             found.add(value)
     return found

@@ -34,18 +34,22 @@ _BOUNDS = (
 
 
 def fields_page(
-    services: Mapping[str, type[BaseModel]], solvers: Mapping[str, type[BaseModel]]
+    services: Mapping[str, type[BaseModel]],
+    solvers: Mapping[str, type[BaseModel]],
+    sandboxes: Mapping[str, type[BaseModel]],
 ) -> str:
     """Markdown: a table for each model, those of plugins by their type.
 
     Args:
         services: The options of each type of service.
         solvers: The options of each type of solver.
+        sandboxes: The options of each type of sandbox; ``none`` has none.
     """
     shared: dict[str, type[BaseModel]] = {}
     lines = [_INTRO]
     lines += _section("## The whole file", RunConfig, shared)
-    for kind, models in (("service", services), ("solver", solvers)):
+    kinds = (("service", services), ("solver", solvers), ("sandbox", sandboxes))
+    for kind, models in kinds:
         for name, model in models.items():
             lines += _section(f"## `type: {name}` ({kind})", model, shared)
     listed = dict(shared)

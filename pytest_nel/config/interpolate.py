@@ -44,7 +44,12 @@ def names_secret(variable: str) -> bool:
 
 def named_as_secrets() -> list[str]:
     """The values of all variables that are named so."""
-    return [value for name, value in os.environ.items() if names_secret(name)]
+    return list(secrets_by_name().values())
+
+
+def secrets_by_name() -> dict[str, str]:
+    """The same, by the names of their variables."""
+    return {name: value for name, value in os.environ.items() if names_secret(name)}
 
 
 def dotted(path: Path) -> str:

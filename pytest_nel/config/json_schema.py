@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pytest_nel.config.describe import field_texts, nested_models
-from pytest_nel.config.schema import RunConfig
+from pytest_nel.config.schema import NoSandboxConfig, RunConfig
 
 _PART = "part."
 _REFERENCE = {"$ref": "#/$defs/reference"}
@@ -38,26 +38,33 @@ _PLAYBOOK = {
 
 
 def suite_schema(
-    services: Mapping[str, type[BaseModel]], solvers: Mapping[str, type[BaseModel]]
+    services: Mapping[str, type[BaseModel]],
+    solvers: Mapping[str, type[BaseModel]],
+    sandboxes: Mapping[str, type[BaseModel]],
 ) -> dict[str, Any]:
     """Build the schema of a whole suite file.
 
     Args:
         services: The options of each type of service.
         solvers: The options of each type of solver.
+        sandboxes: The options of each type of sandbox; ``none`` is added.
     """
     root, defs = _model_schema(RunConfig, "")
     del defs["PluginSpec"]
     defs["service"] = _by_type("service", services, defs)
     defs["solver"] = _by_type("solver", solvers, defs)
+    defs["sandbox"] = _by_type("sandbox", {"none": NoSandboxConfig, **sandboxes}, defs)
     root["properties"]["services"]["additionalProperties"] = {"$ref": "#/$defs/service"}
+    root["properties"]["sandboxes"]["additionalProperties"] = {"$ref": "#/$defs/sandbox"}
     root["properties"] |= {"defaults": _DEFAULTS}
     root["patternProperties"] = {"^_": {}}
     benchmark = defs["BenchmarkConfig"]
     benchmark["properties"]["solver"] = {"$ref": "#/$defs/solver"}
     benchmark["properties"]["playbook"] = _PLAYBOOK
-    sandbox = benchmark["properties"]["sandbox"]
-    benchmark["properties"]["sandbox"] = {"anyOf": [sandbox, {"type": "string"}]}
+    _with_sandbox(benchmark)
+    for name in services:
+        _with_sandbox(defs[f"service.{name}"])
+        defs.pop(f"service.{name}.PluginSpec", None)
     defs["suite"] = root
     defs = {name: _with_references(schema) for name, schema in defs.items()}
     parts = {f"{_PART}{name}": _part(schema) for name, schema in defs.items()}
@@ -79,6 +86,14 @@ def suite_schema(
             },
         },
     }
+
+
+def _with_sandbox(schema: dict[str, Any]) -> None:
+    """Have a ``sandbox`` among its properties be one of a known type, or a name."""
+    said = schema["properties"].get("sandbox")
+    if said is not None:
+        either = {"anyOf": [{"$ref": "#/$defs/sandbox"}, {"type": "string"}]}
+        schema["properties"]["sandbox"] = {"description": said["description"], **either}
 
 
 def _model_schema(model: type[BaseModel], prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:

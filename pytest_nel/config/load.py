@@ -22,13 +22,22 @@ from pytest_nel.config.metrics import (
     type_problems,
 )
 from pytest_nel.config.overrides import Override
-from pytest_nel.config.problems import Places, expected, got, refuse, suggestion
+from pytest_nel.config.problems import (
+    Places,
+    came,
+    expected,
+    kind,
+    own_words,
+    refuse,
+    suggestion,
+    taken_for_numbers,
+)
 from pytest_nel.config.schema import (
     BenchmarkConfig,
     ClusterConfig,
     OutputConfig,
+    PluginSpec,
     RunConfig,
-    SandboxConfig,
 )
 from pytest_nel.config.secrets import shown_secrets
 from pytest_nel.config.tree import Composed
@@ -60,11 +69,8 @@ _LATER: Mapping[type[BaseModel], Mapping[str, str]] = {
             "an attempt whose machinery failed is never a wrong answer here: say with "
             "`max_unscored` how many may lack a score"
         ),
-        "verifier": "answers are judged in this process: by the benchmark, or `scoring.metrics`",
     },
     OutputConfig: {
-        "export": "there are no exporters: results.jsonl and the bundles hold everything",
-        "export_config": "there are no exporters to configure",
         "trajectories": "solvers here make no trajectories that could be enriched",
     },
     ClusterConfig: {
@@ -75,7 +81,6 @@ _LATER: Mapping[type[BaseModel], Mapping[str, str]] = {
         "gpus": "nothing reads it for a local run: say which GPUs in the service that needs them",
         "max_memory": "nothing limits it for a local run",
     },
-    SandboxConfig: {},
     ScoringConfig: {
         "include_defaults": "a benchmark's own scorer always counts: leave it out",
     },
@@ -87,10 +92,6 @@ _ONLY_TYPES: Mapping[type[BaseModel], tuple[str, str]] = {
             "is not supported: a run happens where pytest is started; in a job of a cluster, start "
             "it there, in parts by `shard_from` or --nel-shard"
         ),
-    ),
-    SandboxConfig: (
-        "none",
-        "is not supported: solvers here ask a model and run nothing; leave it out",
     ),
 }
 
@@ -186,21 +187,24 @@ def _validated(
         problems = [_from_pydantic(entry, raw) for entry in error.errors(include_url=False)]
         refuse(problems, places, where)
         raise  # never without problems; kept so that no error can vanish
-    refuse([*_booleans(raw, config), *_cross_checks(config)], places, where)
+    refuse([*taken_for_numbers(raw, config), *_cross_checks(config)], places, where)
     return Suite(raw=raw, config=config, source=where, places=places)
 
 
 def _with_sandboxes(raw: dict[str, Any]) -> dict[str, Any]:
     """The same with each name of a sandbox replaced by what it means."""
-    named, entries = raw.get("sandboxes"), raw.get("benchmarks")
-    if not isinstance(entries, list):
-        return raw
+    named, entries, services = (raw.get(key) for key in ("sandboxes", "benchmarks", "services"))
     known = {"none": {"type": "none"}, **(named if isinstance(named, dict) else {})}
-    changed = [
-        {**entry, "sandbox": known[entry["sandbox"]]} if _named(entry) in known else entry
-        for entry in entries
-    ]
-    return {**raw, "benchmarks": changed}
+
+    def meant(entry: Any) -> Any:  # Any: of YAML
+        return {**entry, "sandbox": known[entry["sandbox"]]} if _named(entry) in known else entry
+
+    changed = dict(raw)
+    if isinstance(entries, list):
+        changed["benchmarks"] = [meant(entry) for entry in entries]
+    if isinstance(services, dict):
+        changed["services"] = {name: meant(service) for name, service in services.items()}
+    return changed
 
 
 def _named(entry: object) -> str | None:
@@ -246,16 +250,10 @@ def _sections(
         if isinstance(entry, dict):
             yield ("benchmarks", index), BenchmarkConfig, entry
             yield from _scoring(("benchmarks", index, "scoring"), entry.get("scoring"))
-            if isinstance(entry.get("sandbox"), dict):
-                yield ("benchmarks", index, "sandbox"), SandboxConfig, entry["sandbox"]
     if isinstance(raw.get("output"), dict):
         yield ("output",), OutputConfig, raw["output"]
     if isinstance(raw.get("cluster"), dict):
         yield ("cluster",), ClusterConfig, raw["cluster"]
-    sandboxes = raw.get("sandboxes")
-    for name, entry in sandboxes.items() if isinstance(sandboxes, dict) else ():
-        if isinstance(entry, dict):
-            yield ("sandboxes", name), SandboxConfig, entry
 
 
 def _scoring(
@@ -282,28 +280,17 @@ def _from_pydantic(error: Mapping[str, Any], raw: Any) -> Problem:
         return Problem(path, _unknown_key(path, kind_of_metric))
     if error["type"] == "value_error" and kind_of_metric is not None:
         return Problem(path, str(error["ctx"]["error"]))
-    return Problem(path, f"expected {expected(error)}, got {got(path, raw)}")
+    if error["type"] == "value_error" and not own_words(error).startswith("expected "):
+        return Problem(path, own_words(error))
+    return Problem(path, f"expected {expected(error)}, got {came(error, path, raw)}")
 
 
 def _unknown_key(path: Path, metric: type[BaseModel] | None) -> str:
     sections: dict[str, type[BaseModel]] = {"output": OutputConfig, "cluster": ClusterConfig}
-    model = RunConfig if len(path) == 1 else sections.get(str(path[0]), SandboxConfig)
-    if path[0] == "benchmarks" and "sandbox" not in path:
+    model = RunConfig if len(path) == 1 else sections.get(str(path[0]), RunConfig)
+    if path[0] == "benchmarks":
         model = metric or (BenchmarkConfig if len(path) == 3 else ScoringConfig)
     return "unknown key" + suggestion(str(path[-1]), model.model_fields)
-
-
-def _booleans(raw: Mapping[str, Any], config: RunConfig) -> Iterator[Problem]:
-    """Pydantic takes true for the number 1; ``repeats: true`` is a mistake all the same."""
-    for path, model, section in _sections(raw):
-        parsed: Any = config
-        for part in path:
-            inside = isinstance(parsed, list | dict)
-            parsed = parsed[part] if inside else getattr(parsed, str(part))
-        for key in model.model_fields:
-            value = section.get(key)
-            if isinstance(value, bool) and not isinstance(getattr(parsed, key), bool):
-                yield Problem((*path, key), f"expected a number, got {str(value).lower()}")
 
 
 def _cross_checks(config: RunConfig) -> Iterator[Problem]:
@@ -314,14 +301,45 @@ def _cross_checks(config: RunConfig) -> Iterator[Problem]:
     yield from dependency_problems(config.services)
     for index, benchmark in enumerate(config.benchmarks):
         service = benchmark.solver.options.get("service")
-        if service is not None and service not in {*config.services, *config.matrix}:
-            message = f"no service is called {service!r}{suggestion(str(service), config.services)}"
-            yield Problem(("benchmarks", index, "solver", "service"), message)
+        named = {**config.services, **config.matrix}
+        yield from _there(("benchmarks", index, "solver", "service"), service, named)
         yield from _same_names(index, benchmark.scoring.metrics)
+        yield from _none_has_none(("benchmarks", index, "sandbox"), benchmark.sandbox)
+        yield from _verifier(index, benchmark.verifier, config.services)
+        if benchmark.solver.type == "tool_calling":
+            resource = benchmark.solver.options.get("resource_service")
+            path: Path = ("benchmarks", index, "solver", "resource_service")
+            yield from _there(path, resource, config.services)
         where: Path = ("benchmarks", index, "scoring")
         for each in config.matrix.get(str(service), [service]):
             yield from scoring_problems(where, benchmark.scoring, each, config.services)
+    for name, sandbox in config.sandboxes.items():
+        yield from _none_has_none(("sandboxes", name), sandbox)
     yield from matrix.problems(config)
+
+
+def _none_has_none(path: Path, sandbox: PluginSpec) -> Iterator[Problem]:
+    """No sandbox, no options."""
+    for name in sandbox.options if sandbox.type == "none" else ():
+        yield Problem((*path, name), "unknown key: type none has no options")
+
+
+def _verifier(
+    index: int, name: str | None, services: Mapping[str, PluginSpec]
+) -> Iterator[Problem]:
+    path: Path = ("benchmarks", index, "verifier")
+    yield from _there(path, name, services)
+    if name is not None and name in services and services[name].type != "gym":
+        message = f"expected a service of type gym, and {name!r} is one of type"
+        yield Problem(path, f"{message} {services[name].type}")
+
+
+def _there(path: Path, name: object, services: Collection[str]) -> Iterator[Problem]:
+    """The name of a service, if any."""
+    if not isinstance(name, str | None):
+        yield Problem(path, f"expected text, the name of a service, got {kind(name)}")
+    elif name is not None and name not in services:
+        yield Problem(path, f"no service is called {name!r}{suggestion(name, services)}")
 
 
 def _same_names(index: int, metrics: Iterable[AnyMetric]) -> Iterator[Problem]:

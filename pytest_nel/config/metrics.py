@@ -14,8 +14,8 @@ REFUSED_TYPES: Mapping[str, str] = {
         "`@benchmark(..., scorers={...})`, or name one that exists with type scorer"
     ),
     "sandbox": (
-        "is not supported: it needs a sandbox to run its command in, and there are none yet; "
-        "leave it out, or judge with type scorer or judge"
+        "is not supported: write a scorer in Python that runs the command in `sample.sandbox`, "
+        "and give it to the benchmark with `@benchmark(..., sandbox=IMAGE)`"
     ),
 }
 """Metric types of the reference system that are refused, and the way out of each."""
@@ -127,7 +127,7 @@ class _Scaled(_Judge):
         reference_free: Whether the gold answer is kept from it.
     """
 
-    preset: Literal["generic", "simpleqa", "healthbench"] | None = None
+    preset: Literal["generic", "simpleqa", "healthbench", "rubric"] | None = None
     min_score: Bound = 1.0
     max_score: Bound = 5.0
     reference_free: bool = False

@@ -1,7 +1,7 @@
 """What is wrong with a YAML file, said one line each: where, what was wanted, what came."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Protocol
 
@@ -89,16 +89,31 @@ def expected(error: Mapping[str, Any]) -> str:
     exact = {
         "literal_error": f"one of {context.get('expected')}",
         "finite_number": "a finite number",
-        "too_short": _at_least(context.get("min_length")),
+        "too_short": f"at least {_entries(context.get('min_length'))}",
+        "too_long": f"at most {_entries(context.get('max_length'))}",
+        "string_too_short": "text that is not empty",
+        "string_pattern_mismatch": f"text like {context.get('pattern')}",
     }
     if error["type"] in exact:
         return exact[error["type"]]
     found = (words for prefix, words in _KINDS if error["type"].startswith(prefix))
-    return next(found, str(error["msg"]))
+    return next(found, own_words(error).removeprefix("expected "))
 
 
-def _at_least(count: object) -> str:
-    return f"at least {count} {'entry' if count == 1 else 'entries'}"
+def own_words(error: Mapping[str, Any]) -> str:
+    """What a validator of ours says, without pydantic's words before it."""
+    return str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
+def _entries(count: object) -> str:
+    return f"{count} {'entry' if count == 1 else 'entries'}" if count else "none"
+
+
+def came(error: Mapping[str, Any], path: Path, raw: Any) -> str:
+    """As :func:`got`, and of a list that is too short or too long how many entries it has."""
+    if error["type"] in {"too_short", "too_long"}:
+        return _entries(error.get("ctx", {}).get("actual_length"))
+    return got(path, raw)
 
 
 def got(path: Path, raw: Any) -> str:
@@ -121,3 +136,23 @@ def kind(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else repr(value)[:80]
+
+
+def taken_for_numbers(raw: Any, made: Any, path: Path = ()) -> Iterator[Problem]:
+    """Where pydantic has taken true for the number 1: ``repeats: true`` is a mistake all the same.
+
+    Args:
+        raw: What was written.
+        made: What a model has made of it.
+        path: Where it stands.
+    """
+    if isinstance(raw, bool):
+        if isinstance(made, int | float) and not isinstance(made, bool):
+            yield Problem(path, f"expected a number, got {str(raw).lower()}")
+    elif isinstance(raw, Mapping):
+        for key, value in raw.items():
+            inside = made.get(key) if isinstance(made, Mapping) else getattr(made, str(key), None)
+            yield from taken_for_numbers(value, inside, (*path, key))
+    elif isinstance(raw, list) and isinstance(made, list | tuple):
+        for index, (value, inside) in enumerate(zip(raw, made, strict=False)):
+            yield from taken_for_numbers(value, inside, (*path, index))

@@ -165,14 +165,8 @@ class BudgetConfig(Model):
         return any(value is not None for value in self.model_dump().values())
 
 
-class SandboxConfig(Model):
-    """Where the code of a solver runs.
-
-    Attributes:
-        type: ``none``, the only one: solvers ask a model and run nothing.
-    """
-
-    type: Literal["none"]
+class NoSandboxConfig(Model):
+    """Nothing runs code: solvers ask a model, and scorers read its answers."""
 
 
 class ClusterConfig(Model):
@@ -200,7 +194,8 @@ class BenchmarkConfig(Model):
         window: Attempts solved or in flight but not yet reported (W); null means
             max(16·C, 1024).
         timeout: Seconds to solve one attempt in all, retries included, and as many to judge it
-            by an async scorer or a class; a plain scorer cannot be ended from outside.
+            by an async scorer or a class, whose commands in a sandbox have limits of their own; a
+            plain scorer cannot be ended from outside.
         shuffle_seed: Order of the problems; null means the dataset's order.
         max_system_retries: Tries of an attempt whose machinery failed.
         max_unscored: How many attempts may lack a score before the run counts as incomplete.
@@ -211,9 +206,11 @@ class BenchmarkConfig(Model):
         evidence: What decides that: ``ci``, the whole 95 % interval, or ``point``, the score.
         params: Keyword arguments for the environment.
         scoring: Further scorers and judges.
+        verifier: Name of a service of type ``gym`` that judges answers in place of the
+            benchmark's own scorer.
         budget: What this benchmark may spend.
-        sandbox: Where its solver runs code; ``none`` and the name of one of ``sandboxes`` are
-            short for it.
+        sandbox: Where its solver and its scorer run code; ``none`` and the name of one of
+            ``sandboxes`` are short for it. Equal entries share their slots.
     """
 
     name: str
@@ -234,8 +231,9 @@ class BenchmarkConfig(Model):
     evidence: Literal["ci", "point"] = "ci"
     params: dict[str, Any] = Field(default_factory=dict)
     scoring: ScoringConfig = ScoringConfig()
-    # not part of plans: it determines no answer as long as there is only one
-    sandbox: SandboxConfig = Field(default=SandboxConfig(type="none"), exclude=True)
+    verifier: str | None = None
+    # what of it determines an answer is in the fingerprint, where an answer may depend on it
+    sandbox: PluginSpec = Field(default=PluginSpec(type="none"), exclude=True)
     budget: BudgetConfig = BudgetConfig()
 
     def settled(self) -> "BenchmarkConfig":
@@ -260,6 +258,9 @@ class OutputConfig(Model):
             (for network file systems that lose what was only written).
         report: Formats of the reports written into the run's directory when it is over:
             ``markdown``, ``html``, ``csv``, ``json``, ``latex``.
+        export: Where results go beside that when the run is over: ``mlflow``, ``wandb``,
+            ``inspect``, or ``package.module:Class`` for an exporter of your own.
+        export_config: The options of each exporter, by its name.
     """
 
     dir: str = "./eval_results"
@@ -267,6 +268,8 @@ class OutputConfig(Model):
     progress_interval: Annotated[float, Field(gt=0)] = 30.0
     journal_sync: Literal["second", "record"] = "second"
     report: list[str] = Field(default_factory=list)
+    export: list[str] = Field(default_factory=list)
+    export_config: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 class RunConfig(Model):
@@ -291,5 +294,5 @@ class RunConfig(Model):
     matrix: dict[str, Annotated[list[str], Field(min_length=2)]] = Field(default_factory=dict)
     budget: BudgetConfig = BudgetConfig()
     cluster: ClusterConfig = ClusterConfig(type="local")
-    sandboxes: dict[str, SandboxConfig] = Field(default_factory=dict)
+    sandboxes: dict[str, PluginSpec] = Field(default_factory=dict)
     shard_from: Literal["slurm_array"] | None = None

@@ -1,7 +1,8 @@
 """Secrets that a suite refers to: which values must not be shown, and where they would be."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_nel.config.env_map import parse_value
 from pytest_nel.config.interpolate import (
@@ -10,42 +11,71 @@ from pytest_nel.config.interpolate import (
     getenv,
     named_as_secrets,
     names_in,
+    names_secret,
     stays,
     values_in,
 )
 from pytest_nel.core.values import is_secret
 
 _MAPS = ("env", "extra_env", "container_env", "extra_headers", "headers_to_add")
+_PERSON = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 _PLACES = ("/", "~", "http://", "https://")
 
 
 def secret_values(services: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The values behind ``api_key``, in headers and in variables of the services, as they are now.
 
+    So are those that other options refer to whose names say that they are secrets.
     Those of all variables that are named as secrets are among them: servers inherit them, and a
     solver of a user's may read them.
 
-    Folders and URLs are no secrets: ``host:HF_HOME`` would otherwise take a path out of every
-    message.
-
     Args:
-        services: Their options, references as written.
+        services: Their options, and those of whatever else has such, references as written.
     """
-    told = (value for options in services for value in _told(options))
+    return not_places((*named_as_secrets(), *_all_told(services)))
+
+
+def passed_values(entries: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Of :func:`secret_values` those alone that these entries hand on, and that say so.
+
+    A variable's name says it, here or there, and so does an address with a password. Any other
+    value, such as a time zone, may be a word of a right answer.
+    """
+    told = (one for options in entries for one in _told(options))
+    return not_places(each.value for each in told if each.named or _PERSON.search(each.value))
+
+
+def not_places(values: Iterable[str]) -> frozenset[str]:
+    """Those that may be secrets, of values of variables.
+
+    Folders and URLs are none, unless somebody's name and password stand in them:
+    ``host:HF_HOME`` would otherwise take a path out of every message.
+    """
     return frozenset(
-        value for value in (*named_as_secrets(), *told) if value and not value.startswith(_PLACES)
+        value for value in values if value and ("@" in value or not value.startswith(_PLACES))
     )
 
 
-def _told(options: Any) -> Iterator[str]:  # Any: JSON-like
+class _Told(NamedTuple):
+    """A value that options refer to, and whether a name says that it is a secret."""
+
+    value: str
+    named: bool
+
+
+def _all_told(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return (each.value for options in entries for each in _told(options))
+
+
+def _told(options: Any) -> Iterator[_Told]:  # Any: JSON-like
     if isinstance(options, list):
         for entry in options:
             yield from _told(entry)
     if not isinstance(options, Mapping):
         return
     for name, inner in options.items():
-        if name == "api_key":
-            yield from values_in(str(inner))
+        if name == "api_key" or (isinstance(inner, str) and is_secret(str(name))):
+            yield from (_Told(value, named=True) for value in values_in(str(inner)))
         elif name in _MAPS and isinstance(inner, Mapping):
             for variable, written in inner.items():
                 yield from _value(str(variable), str(written))
@@ -53,14 +83,16 @@ def _told(options: Any) -> Iterator[str]:  # Any: JSON-like
             yield from _told(inner)
 
 
-def _value(variable: str, written: str) -> Iterator[str]:
-    yield from values_in(written)
+def _value(variable: str, written: str) -> Iterator[_Told]:
+    names = names_in(written)
     try:
         found = parse_value(variable, written)
     except ValueError:  # a header, or text with references
-        return
-    if found.origin != "lit":
-        yield getenv(found.text) or ""
+        pass
+    else:
+        names += [found.text] if found.origin != "lit" else []
+    for name in names:
+        yield _Told(getenv(name) or "", named=names_secret(variable) or names_secret(name))
 
 
 def shown_secrets(raw: Mapping[str, Any]) -> Iterator[Problem]:

@@ -37,3 +37,13 @@ def secret_in(parts: SplitResult) -> str | None:
     named = [name for name, _ in parse_qsl(parts.query) + parse_qsl(parts.fragment)]
     found = sorted(name for name in named if name.lower() in _SECRETS)
     return f"query parameter {found[0]!r}" if found else None
+
+
+def is_secret_url(text: str) -> bool:
+    """Whether a text is a URL that holds a secret, or one that cannot be read and so may."""
+    if "://" not in text:
+        return False
+    try:
+        return secret_in(split_url(text)) is not None
+    except ValueError:
+        return True

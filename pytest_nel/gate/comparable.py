@@ -108,6 +108,67 @@ def _one_or_all(values: Sequence[Any]) -> Any:
     return distinct[0] if len(distinct) == 1 else sorted(distinct, key=repr)
 
 
+def timeout_of(bundle: Mapping[str, Any]) -> float | None:
+    """Seconds for an attempt, of a bundle or a plan, where they decide rewards.
+
+    An agent's time in a sandbox is part of the question: what it has left at the end is judged.
+    """
+    if "sandbox.type" not in (_facts(bundle).get("answering") or {}):
+        return None
+    seconds = (bundle.get("config") or {}).get("timeout")
+    return None if seconds is None else float(seconds)
+
+
+def _timeout(bundle: Mapping[str, Any]) -> Said:
+    seconds = timeout_of(bundle)
+    return {"timeout": None if seconds is None else f"{seconds:g} s"}
+
+
+_IMAGES = ("image", "image_template", "images")
+_NONE = "none"
+
+
+def _sandbox(bundle: Mapping[str, Any]) -> Said:
+    """What answers and judgements are made in, as far as it is said: type, limits, options."""
+    return {
+        f"{name} of {what}": value
+        for what, box in _boxes(bundle).items()
+        for name, value in {"type": _NONE, **box}.items()
+        if name not in _IMAGES
+    }
+
+
+def _image(bundle: Mapping[str, Any]) -> Said:
+    """A field of its own: whoever builds an image for each run can let it differ, and no limit."""
+    return {
+        f"{name} of {what}": box.get(name)
+        for what, box in _boxes(bundle).items()
+        for name in _IMAGES
+    }
+
+
+def _boxes(bundle: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    facts, mark = _facts(bundle), "sandbox."
+    found: dict[str, Mapping[str, Any]] = {}
+    if (said := facts.get("answering")) is not None:
+        names = [name for name in said if name.startswith(mark)]
+        found["answers"] = {name.removeprefix(mark): said[name] for name in names}
+    if (judging := facts.get("judged_in")) is not None:
+        found["judgements"] = judging
+    return found
+
+
+def _both(one: Said, other: Said) -> tuple[Said, Said]:
+    """Of sandboxes what both sides speak of: answers, judgements, or both."""
+    ends = [{name.rpartition(" ")[2] for name in said} for said in (one, other)]
+    shared = ends[0] & ends[1]
+    first, second = (
+        {name: said[name] for name in said if name.rpartition(" ")[2] in shared}
+        for said in (one, other)
+    )
+    return first, second
+
+
 def _repeats(bundle: Mapping[str, Any]) -> Said:
     return {"repeats": (bundle.get("benchmark") or {}).get("repeats")}
 
@@ -132,14 +193,18 @@ FIELDS: Mapping[str, Callable[[Mapping[str, Any]], Said]] = {
     "solver": _solver,
     "sampling": _sampling,
     "interceptors": _interceptors,
+    "timeout": _timeout,
+    "sandbox": _sandbox,
+    "image": _image,
     "repeats": _repeats,
     "version": _version,
     "model": _model,
 }
 MUST_MATCH = (
     *("dataset", "prompts", "scorer", "solver"),
-    *("sampling", "interceptors", "repeats"),
+    *("sampling", "interceptors", "timeout", "sandbox", "image", "repeats"),
 )
+_OF_BOXES = ("sandbox", "image")
 
 
 def compared(
@@ -156,26 +221,40 @@ def compared(
     free = set(allowed)
     different, unknown, differing = [], [], []
     for name in fields:
-        one, other = FIELDS[name](baseline), FIELDS[name](candidate)
-        known = [any(value is not None for value in said.values()) for said in (one, other)]
-        if not any(known) and name != "prompts" and _facts(baseline) and _facts(candidate):
-            continue  # neither has any: a solver of a user's own sends no sampling
-        if name == "dataset":
-            one, other = _shared(one, other)
-        if not all(known) or not (one or other):
+        said = _differences(name, baseline, candidate)
+        if said is None:
             unknown.append(name)
-            continue
-        said = [
-            f"{name}: {_named(key, name)}{_shown(one.get(key))} in the baseline, "
-            f"{_shown(other.get(key))} in the candidate"
-            for key in sorted({*one, *other})
-            if one.get(key) != other.get(key) and _LEFT not in (one.get(key), other.get(key))
-        ]
-        if said and name in free:
+        elif said and name in free:
             differing.append(name)
-        elif said:
+        else:
             different += said
     return Comparison(different, unknown, differing, sorted(free))
+
+
+def _differences(
+    name: str, baseline: Mapping[str, Any], candidate: Mapping[str, Any]
+) -> list[str] | None:
+    """One line for each; None where that is not known."""
+    one, other = FIELDS[name](baseline), FIELDS[name](candidate)
+    known = [any(value is not None for value in said.values()) for said in (one, other)]
+    ours = name != "prompts" and _facts(baseline) and _facts(candidate)
+    if name in _OF_BOXES:
+        if all(value in (None, _NONE) for value in (*one.values(), *other.values())):
+            return []
+        one, other = _both(one, other)
+        known = [bool(one), bool(other)]
+    elif not any(known) and (ours or name == "timeout"):
+        return []  # neither has any: a solver of a user's own sends no sampling
+    if name == "dataset":
+        one, other = _shared(one, other)
+    if not all(known) or not (one or other):
+        return None
+    return [
+        f"{name}: {_named(key, name)}{_shown(one.get(key))} in the baseline, "
+        f"{_shown(other.get(key))} in the candidate"
+        for key in sorted({*one, *other})
+        if one.get(key) != other.get(key) and _LEFT not in (one.get(key), other.get(key))
+    ]
 
 
 def _shared(one: Said, other: Said) -> tuple[Said, Said]:

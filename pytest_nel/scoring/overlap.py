@@ -27,6 +27,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 _WORD = re.compile(r"(?<![\w)])-(?=[$€£]?\.?\d)\S+|[^\s-]+")
 _START = re.compile(r"[\w.$€£-]")
 _END = re.compile(r"[\w%]")
+_SEMICOLON = re.compile(r"[;\n]")
 _SEPARATOR = re.compile(r"[;\n|]|,(?!\d)|(?<=\s)(?:and|or|&)(?=\s)")
 
 
@@ -135,8 +136,14 @@ def _readings(part: str, *, several: bool) -> list[list[str]]:
     listed = _from_json(part)
     if _is_list(listed) and (texts := _spans(listed)):
         return [texts]
-    pieces = [piece for piece in _SEPARATOR.split(part) if piece.strip(" .")]
-    return [[part], pieces[:_MAX_SPANS]] if several and len(pieces) > 1 else [[part]]
+    if not several:
+        return [[part]]
+    # "Smith and Wesson; Colt": where spans are parted by semicolons, an "and" is within one.
+    lists = [
+        [piece for piece in separator.split(part) if piece.strip(" .")][:_MAX_SPANS]
+        for separator in (_SEMICOLON, _SEPARATOR)
+    ]
+    return [[part], *(pieces for pieces in lists if len(pieces) > 1)]
 
 
 def _references(sample: ScorerInput) -> list[list[str]]:

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 from pytest_nel.core.types import JsonObject, Message
 from pytest_nel.scoring.judging.replies import (
+    CRITERIA_KEYS,
+    Form,
     Scale,
     Verdict,
     labels,
+    read_criteria,
     read_flag,
     read_label,
     read_number,
@@ -53,6 +56,12 @@ _HEALTHBENCH = (
     "of them is enough. A criterion may describe something bad: then it is met when the response "
     "does the bad thing. Judge what the response says, not what may be meant."
 )
+_BY_RUBRIC = (
+    "Grade the work on the task by the rubric, and by nothing else. Give each of its criteria a "
+    "score from 0 to 1, as the rubric describes it, and `total`: the mean of these scores, or what "
+    "the rubric's own weights make of them. What the response says it did counts only where what "
+    "is shown of its work bears it out."
+)
 _PAIRWISE = (
     "Two responses to the same task were written by two programs. Decide which one solves the "
     "task better: first correctness, then completeness, then being to the point. The order in "
@@ -67,6 +76,7 @@ WORDS: Mapping[str, str] = {
     "reference": _WITH_REFERENCE,
     "simpleqa": _SIMPLEQA,
     "healthbench": _HEALTHBENCH,
+    "by_rubric": _BY_RUBRIC,
     "pairwise": _PAIRWISE,
     "again": _AGAIN,
     "form": "1",  # raised when anything else about prompts or replies changes
@@ -97,6 +107,7 @@ class Question(NamedTuple):
         schema: JSON schema of its reply; None asks for no JSON.
         read: Reads the reply; None where it holds no verdict.
         whole: The conversation to send as it is, in place of ``system`` and ``text``.
+        form: What a reply was to hold, for messages.
     """
 
     text: str
@@ -104,6 +115,7 @@ class Question(NamedTuple):
     schema: JsonObject | None
     read: Callable[[str], Verdict | None]
     whole: Sequence[Message] | None = None
+    form: Form | None = None
 
     def messages(self, *, again: bool = False) -> list[Message]:
         """The conversation to send; ``again`` after a reply that could not be read."""
@@ -148,6 +160,7 @@ def scored(case: Case, scale: Scale, words: Words, *, swapped: bool = False) -> 
         _system(words),
         _schema("score", {"type": "number"}),  # bounds are refused by some servers; we check them
         lambda reply: read_score(reply, scale, judged=case.response),
+        form=Form(("score",), _within(scale), case.response),
     )
 
 
@@ -165,6 +178,7 @@ def simpleqa(case: Case, words: Words) -> Question:
         _system(words),
         _schema("grade", {"type": "string", "enum": list(SIMPLEQA)}),
         lambda reply: read_label(reply, "grade", SIMPLEQA, judged=case.response),
+        form=Form(("grade",), labels(SIMPLEQA), case.response),
     )
 
 
@@ -182,6 +196,30 @@ def criterion(case: Case, text: str, words: Words) -> Question:
         _system(words),
         _schema("criteria_met", {"type": "boolean"}, why="explanation"),
         lambda reply: read_flag(reply, "criteria_met", judged=case.response),
+        form=Form(("criteria_met",), "true or false", case.response),
+    )
+
+
+def by_rubric(case: Case, rubric: str, words: Words) -> Question:
+    """Ask for scores from 0 to 1 by the rubric of the problem itself."""
+    known = [_block("reference", case.reference)] if case.reference else []
+    ask = (
+        'Reply with {"reasoning": "<brief>", "scores": [{"criterion": "<its name>", "score": '
+        '<number from 0 to 1>}, …], "total": <number from 0 to 1>}.'
+    )
+    return Question(
+        _joined(
+            words.rubric or _BY_RUBRIC,
+            _block("task", case.task),
+            _block("rubric", rubric),
+            *known,
+            _block("response", case.response),
+            ask,
+        ),
+        _system(words),
+        _scores_schema(),
+        lambda reply: read_criteria(reply, judged=case.response),
+        form=Form(CRITERIA_KEYS, "numbers from 0 to 1", case.response),
     )
 
 
@@ -213,13 +251,15 @@ def pair(case: Case, baseline: str, words: Words, *, swapped: bool = False) -> Q
         _system(words),
         _schema("winner", {"type": "string", "enum": ["A", "B", "tie"]}),
         read,
+        form=Form(("winner",), labels(results), f"{case.response}\n{baseline}"),
     )
 
 
 def rewarded(conversation: Sequence[Message], response: str, scale: Scale) -> Question:
     """Have a reward model rate the last turn of a conversation by one number."""
     whole: list[Message] = [*conversation, {"role": "assistant", "content": response}]
-    return Question("", "", None, lambda reply: read_number(reply, scale), whole)
+    form = Form((), f"{_within(scale)} and nothing else")
+    return Question("", "", None, lambda reply: read_number(reply, scale), whole, form)
 
 
 def conversation_text(messages: Any) -> str:  # Any: what a benchmark gives as messages
@@ -232,6 +272,10 @@ def conversation_text(messages: Any) -> str:  # Any: what a benchmark gives as m
             content = "\n".join(part for part in parts if isinstance(part, str))
         lines.append(f"{message.get('role', 'user')}: {content or ''}")
     return "\n\n".join(lines)
+
+
+def _within(scale: Scale) -> str:
+    return f"a number from {scale.low:g} to {scale.high:g}"
 
 
 def _system(words: Words) -> str:
@@ -255,3 +299,11 @@ def _schema(key: str, value: JsonObject, *, why: str = "reasoning") -> JsonObjec
         "required": [why, key],
         "additionalProperties": False,
     }
+
+
+def _scores_schema() -> JsonObject:
+    schema = _schema("total", {"type": "number"})
+    one = _schema("score", {"type": "number"}, why="criterion")
+    schema["properties"]["scores"] = {"type": "array", "items": one}
+    schema["required"].append("scores")
+    return schema

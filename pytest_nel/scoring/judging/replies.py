@@ -7,7 +7,7 @@ that is judged holds no verdict, and whoever asked asks again.
 import json
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _MOST_CHARACTERS = 200_000
@@ -17,7 +17,12 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{1,300})?|\.\d{1,300})(?:[eE][+-]
 _ONE_NUMBER = re.compile(
     rf"\s*(?:(?:reward|score)\s*[:=]\s*)?({_NUMBER.pattern})\s*", re.IGNORECASE
 )
-_WHY = ("reasoning", "explanation")
+_NO_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
+_WHY = ("reasoning", "explanation", "notes")
+_SCORES = ("scores", "criteria_scores")
+_TOTALS = ("total", "score")
+CRITERIA_KEYS = (*_TOTALS, *_SCORES)
+"""Keys of a reply about several criteria."""
 
 
 class Verdict(NamedTuple):
@@ -89,6 +94,42 @@ def read_flag(reply: str, key: str, *, judged: str = "") -> Verdict | None:
     return Verdict(float(flag), None, str(flag).lower(), reasoning_of(found))
 
 
+def read_criteria(reply: str, *, judged: str = "") -> Verdict | None:
+    """Read scores of several criteria, and their total: ``{"scores": …, "total": …}``.
+
+    The total counts where it lies in 0 to 1. Where there is none, or it is their sum, it is the
+    mean of the criteria, each from 0 to 1. Scores may be a list of objects with ``score``, or an
+    object of such objects or of numbers; all is called as the graders of agents call it.
+    """
+    found = last_object(reply, *CRITERIA_KEYS, judged=judged)
+    if found is None:
+        return None
+    total = _first_number(found, _TOTALS)
+    each = _criteria(next((found[name] for name in _SCORES if name in found), ()))
+    if total is None or total > 1:
+        total = sum(each) / len(each) if each else None
+    if total is None or not 0 <= total <= 1:
+        return None
+    return Verdict(total, total, None, reasoning_of(found))
+
+
+def _criteria(scores: object) -> list[float] | None:
+    """The scores of criteria; None where one of them is none from 0 to 1."""
+    given = list(scores.values()) if isinstance(scores, Mapping) else scores
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return None
+    numbers = [
+        _first_number(one, ("score",)) if isinstance(one, Mapping) else _number(one)
+        for one in given
+    ]
+    known = [number for number in numbers if number is not None and 0 <= number <= 1]
+    return known if len(known) == len(numbers) else None
+
+
+def _first_number(found: Mapping[str, Any], names: Collection[str]) -> float | None:
+    return next((_number(found[name]) for name in names if name in found), None)
+
+
 def read_number(reply: str, scale: Scale) -> Verdict | None:
     """Read a reply that is one number (``reward: 1.5`` will do); None where it is anything else."""
     match = _ONE_NUMBER.fullmatch(reply)
@@ -98,8 +139,8 @@ def read_number(reply: str, scale: Scale) -> Verdict | None:
     return Verdict(scale.share(score), score)
 
 
-def last_object(reply: str, key: str, *, judged: str = "") -> Mapping[str, Any] | None:
-    """The last outermost JSON object of a reply that has a key; None where there is none.
+def last_object(reply: str, *keys: str, judged: str = "") -> Mapping[str, Any] | None:
+    """The last outermost JSON object of a reply that has one of the keys; None without any.
 
     None also for a reply that ends within an object: what stands before it is not the verdict.
     An object that stands in the judged answer, letter for letter, is a quotation of it.
@@ -107,7 +148,7 @@ def last_object(reply: str, key: str, *, judged: str = "") -> Mapping[str, Any] 
     found, cut = _objects(reply[-_MOST_CHARACTERS:])
     if cut:
         return None
-    having = [(value, text) for value, text in found if key in value]
+    having = [(value, text) for value, text in found if any(key in value for key in keys)]
     if not having:
         return None
     copied = [value for value, _ in _objects(judged[:_MOST_CHARACTERS])[0]]
@@ -116,6 +157,43 @@ def last_object(reply: str, key: str, *, judged: str = "") -> Mapping[str, Any] 
     except RecursionError:  # nested too deep to be compared, which no verdict is
         return None
     return own[-1] if own else None
+
+
+class Form(NamedTuple):
+    """What a reply was to hold.
+
+    Attributes:
+        keys: The object has one of them; none: it was to be no object.
+        wanted: What its value was to be, in words.
+        judged: The answer that was judged.
+    """
+
+    keys: tuple[str, ...]
+    wanted: str
+    judged: str = ""
+
+    def lacking(self, reply: str) -> str:
+        """Why a reply that holds no verdict holds none."""
+        if not self.keys:
+            return f"expected {self.wanted}"
+        found, cut = _objects(reply[-_MOST_CHARACTERS:])
+        if cut:
+            return "it ends within its object"
+        having = [text for value, text in found if any(key in value for key in self.keys)]
+        if not having:
+            names = " or ".join(f"`{key}`" for key in self.keys)
+            return f"no object in it has {names}" if found else "there is no JSON object in it"
+        own = last_object(reply, *self.keys, judged=self.judged)
+        if own is None:
+            return "an object that also stands in the answer is a quotation of it"
+        name = next(key for key in self.keys if key in own)
+        return f"`{name}` is {_said(own[name], having[-1])}, expected {self.wanted}"
+
+
+def _said(value: object, text: str) -> str:
+    if value is None and _NO_NUMBER.search(text):
+        return "NaN or infinite"
+    return repr(value)[:80] if not isinstance(value, str | None) else json.dumps(value)[:80]
 
 
 def reasoning_of(found: Mapping[str, Any]) -> str:

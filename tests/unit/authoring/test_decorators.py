@@ -91,6 +91,8 @@ def test_without_a_scorer_equality_decides_and_nothing_is_never_right() -> None:
         ({"pass_at": 1.5}, "pass_at: expected a reward"),
         ({"pass_at": True}, "pass_at: expected a number"),
         ({"id_field": 5}, "id_field: expected the name"),
+        ({"size": "9"}, "size: expected the number of problems or None"),
+        ({"size": 0}, "size: expected a number of problems from 1, got 0"),
         ({"extra": {"x": 1}, "x": 2}, "'x' is given as an argument and in extra"),
         ({"promt": "x"}, "did you mean prompt=?"),
         ({"requirement": []}, "did you mean requirements=?"),

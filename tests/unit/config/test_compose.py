@@ -347,3 +347,32 @@ def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
     )
 
     assert "too large" in complaint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "spelling"),
+    [
+        ("_base_: base.yaml", "defaults: [{_base_: base.yaml}]"),
+        ("_base_: [a, b]", "defaults: [{_base_: FILE}]"),
+        ("_self_: true", "defaults: [_self_]"),
+    ],
+)
+def test_what_belongs_into_defaults_is_refused_beside_it(
+    tmp_path: Path, line: str, spelling: str
+) -> None:
+    suite = tmp_path / "s.nel.yaml"
+    suite.write_text(f"benchmarks: []\n{line}\n")
+
+    with pytest.raises(ConfigError) as error:
+        compose(suite)
+
+    assert str(error.value).startswith(f"{suite}:2: ")
+    assert f"write `{spelling}`" in str(error.value)
+
+
+def test_a_base_cannot_be_named_by_an_override(tmp_path: Path) -> None:
+    suite = tmp_path / "s.nel.yaml"
+    suite.write_text("benchmarks: []\n")
+
+    with pytest.raises(ConfigError, match=r"override _base_: .*\[\{_base_: base.yaml\}\]"):
+        compose(suite, overrides=[read_override("_base_=base.yaml")])

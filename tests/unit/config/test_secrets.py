@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_nel.config.overrides import masked_override, read_override
-from pytest_nel.config.secrets import secret_values, shown_secrets
+from pytest_nel.config.secrets import not_places, passed_values, secret_values, shown_secrets
 
 MODEL = {"type": "api", "api_key": "${MINE}"}
 
@@ -54,6 +54,44 @@ def test_values_of_keys_headers_and_variables_are_secret_but_folders_are_not(
     assert {f"value-of-{each}" for each in ("MINE", "IN_HEADER", "IN_ENV", "OF_HOST")} <= found
     assert "value-of-HF_TOKEN" in found
     assert not {"/data/weights", "plain text"} & found
+
+
+def test_what_an_option_refers_to_that_is_named_as_a_secret_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("MINE", "OTHER", "PLAIN"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    params = {"api_key": "${MINE}", "auth": {"token": "x ${OTHER}"}, "level": "${PLAIN}"}
+
+    found = secret_values([{"secret": "literal", "token": None}, params])
+
+    assert {"value-of-MINE", "value-of-OTHER"} <= found
+    assert not {"value-of-PLAIN", "literal"} & found
+
+
+def test_of_what_is_passed_on_only_what_says_so_may_not_be_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("ZONE", "PLAIN", "MINE", "A_TOKEN", "IN_HEADER", "WORD"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    monkeypatch.setenv("DSN", "postgres://me:pw@db/x")
+    monkeypatch.setenv("MAIL", "me@host")
+    given = {"TZ": "host:ZONE", "DB_PASSWORD": "host:PLAIN", "T": "runtime:A_TOKEN"}
+    more = {"DB": "host:DSN", "M": "host:MAIL", "N": "lit:text"}
+    headers = {"Authorization": "Bearer ${IN_HEADER}", "X-Word": "${WORD}"}
+    options = {"container_env": given | more, "api_key": "${MINE}", "extra_headers": headers}
+
+    found = passed_values([options])
+
+    said = ("PLAIN", "A_TOKEN", "MINE", "IN_HEADER")
+    assert found == {*(f"value-of-{name}" for name in said), "postgres://me:pw@db/x"}
+    assert {"value-of-ZONE", "value-of-WORD", "me@host"} <= secret_values([options])
+
+
+def test_an_address_with_a_password_is_a_secret_and_one_without_is_none() -> None:
+    plain, told = "https://host/v1", "https://me:pw@host/v1"
+
+    assert not_places(["", plain, told, "/srv/x"]) == {told}
 
 
 def test_a_secret_inside_the_value_of_an_override_is_masked() -> None:

@@ -102,6 +102,28 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line() -> None:
     assert message == "s.yaml:10: benchmarks[0].repeats: expected a whole number, got 'many'"
 
 
+def test_a_list_that_is_too_short_is_said_to_have_so_many_entries() -> None:
+    text = GOOD.replace("benchmarks:", "matrix: {m: [model]}\nbenchmarks:")
+
+    assert complaint(text) == "s.yaml:8: matrix.m: expected at least 2 entries, got 1 entry"
+
+
+def test_what_a_validator_says_is_not_wrapped_in_words_of_another() -> None:
+    message = complaint(with_benchmark('variant: " a"'))
+
+    assert "Value error" not in message
+    assert message.count("expected") == 1
+    assert message.endswith("got ' a'")
+
+
+@pytest.mark.parametrize(("value", "came"), [("[model]", "a list"), ("{a: 1}", "a mapping")])
+def test_a_service_that_is_no_name_is_refused(value: str, came: str) -> None:
+    message = complaint(GOOD.replace("service: model", f"service: {value}"))
+
+    place = "s.yaml:11: benchmarks[0].solver.service"
+    assert message == f"{place}: expected text, the name of a service, got {came}"
+
+
 def test_every_mistake_is_reported_at_once_in_the_order_of_the_file() -> None:
     text = with_benchmark("timeout: -1\nwindow: 0\nmax_problems: [1]")
 
@@ -128,9 +150,8 @@ def test_an_unknown_key_gets_a_suggestion_and_the_known_ones() -> None:
         ("cluster: {type: slurm}", "cluster.type", "a run happens where pytest is started"),
         ("cluster: {type: local, gpus: [0]}", "cluster.gpus", "in the service that needs them"),
         ("cluster: {type: local, container_env: {}}", "cluster.container_env", "of its shell"),
-        ("sandboxes: {box: {type: docker}}", "sandboxes.box.type", "run nothing"),
         ("scoring: {}", "scoring", "in each benchmark"),
-        ("output: {export: [wandb]}", "output.export", "there are no exporters"),
+        ("output: {trajectories: {}}", "output.trajectories", "solvers here make no"),
     ],
 )
 def test_what_means_nothing_here_is_refused_with_the_reason(
@@ -144,8 +165,7 @@ def test_what_means_nothing_here_is_refused_with_the_reason(
 
 def test_keys_of_benchmarks_that_mean_nothing_here_are_all_named() -> None:
     text = with_benchmark(
-        "sandbox: {type: docker}\nskip_failed: true\nfewshot: 5\nverifier: judge\n"
-        "instruction_template: x\ncontext_window: 5"
+        "skip_failed: true\nfewshot: 5\ninstruction_template: x\ncontext_window: 5"
     )
 
     paths = [line.split(": ")[1] for line in complaint(text).splitlines()]
@@ -153,10 +173,41 @@ def test_keys_of_benchmarks_that_mean_nothing_here_are_all_named() -> None:
     assert paths == [
         f"benchmarks[0].{key}"
         for key in (
-            *("sandbox.type", "skip_failed", "fewshot", "verifier"),
+            *("skip_failed", "fewshot"),
             *("instruction_template", "context_window"),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody", "no service is called 'nobody'"),
+        ("model", "expected a service of type gym, and 'model' is one of type api"),
+    ],
+)
+def test_a_verifier_is_a_service_of_type_gym(name: str, said: str) -> None:
+    message = complaint(with_benchmark(f"verifier: {name}"))
+
+    assert said in message
+    assert "benchmarks[0].verifier: " in message
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("modle", "no service is called 'modle'. Did you mean 'model'?"), ("3", "expected text")],
+)
+def test_a_resource_service_is_one_of_the_suite(name: str, said: str) -> None:
+    message = complaint(
+        GOOD.replace(
+            "{type: simple, service: model}",
+            f"{{type: tool_calling, service: model, resource_service: {name}}}",
+        )
+    )
+
+    assert said in message
+    assert "s.yaml:" in message
+    assert "benchmarks[0].solver.resource_service: " in message
 
 
 def test_a_local_run_without_a_sandbox_may_be_said() -> None:
@@ -208,7 +259,7 @@ def test_a_file_that_is_no_mapping_is_refused(text: str, got: str) -> None:
 def test_no_benchmark_at_all_is_refused() -> None:
     message = complaint("services: {}\nbenchmarks: []\n")
 
-    assert message == "s.yaml:2: benchmarks: expected at least 1 entry, got a list"
+    assert message == "s.yaml:2: benchmarks: expected at least 1 entry, got none"
 
 
 def test_a_benchmark_must_name_a_declared_service() -> None:

@@ -80,7 +80,8 @@ def test_two_metrics_of_one_name_are_refused_with_the_line_of_the_second() -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "way_out"), [("custom", "write the scorer in Python"), ("sandbox", "needs a sandbox")]
+    ("kind", "way_out"),
+    [("custom", "write the scorer in Python"), ("sandbox", "runs the command in `sample.sandbox`")],
 )
 def test_metric_types_that_are_refused_name_a_way_out(kind: str, way_out: str) -> None:
     said = complaint("metrics:", f"  - {{name: x, type: {kind}}}")

@@ -54,6 +54,86 @@ def test_the_order_of_what_was_sent_is_nothing() -> None:
     assert found.different == []
 
 
+@pytest.mark.parametrize(("inside", "refused"), [(True, True), (False, False)])
+def test_the_time_of_attempts_must_be_the_same_where_they_are_made_in_sandboxes(
+    *, inside: bool, refused: bool
+) -> None:
+    facts = {"sandbox.type": "docker"} if inside else {}
+    sides = [
+        {**bundle(answering={"solver.type": "agent", **facts}), "config": {"timeout": seconds}}
+        for seconds in (600, 3600)
+    ]
+
+    found = compared(*sides)
+
+    line = "timeout: 600 s in the baseline, 3600 s in the candidate"
+    assert found.different == ([line] if refused else [])
+    assert "timeout" not in found.unknown
+
+
+BOX = {"type": "docker", "memory": "256m", "images": "sha256:one"}
+
+
+def boxed(answers: Mapping[str, Any] | None, judgements: Mapping[str, Any] | None) -> Any:
+    facts = {f"sandbox.{name}": value for name, value in (answers or {}).items()}
+    more = {} if judgements is None else {"judged_in": judgements}
+    return bundle(answering={**FINGERPRINT["answering"], **facts}, **more)
+
+
+SMALL, NEW = BOX | {"memory": "64m"}, BOX | {"images": "sha256:two"}
+MEMORY = "sandbox: memory of {} 256m in the baseline, 64m in the candidate"
+IMAGE = "image: images of {} sha256:one in the baseline, sha256:two in the candidate"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "lines"),
+    [
+        (boxed(BOX, BOX), boxed(BOX, BOX), []),
+        (boxed({}, BOX), boxed({}, SMALL), [MEMORY.format("judgements")]),
+        (boxed(BOX, {}), boxed(SMALL, {}), [MEMORY.format("answers")]),
+        (boxed(BOX, BOX), boxed(BOX, SMALL), [MEMORY.format("judgements")]),  # judged anew
+        (boxed({}, BOX), boxed({}, NEW), [IMAGE.format("judgements")]),
+        (
+            boxed({"type": "local"}, {}),
+            boxed({}, {}),
+            ["sandbox: type of answers local in the baseline, none in the candidate"],
+        ),
+    ],
+)
+def test_sandboxes_must_be_the_same(one: Any, other: Any, lines: list[str]) -> None:
+    found = compared(one, other)
+
+    assert found.different == lines
+    assert not {"sandbox", "image"} & {*found.unknown}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "unknown"),
+    [
+        (REFERENCE, bundle(judged_in={}), False),  # neither was in any, as far as anybody knows
+        (REFERENCE, boxed(BOX, BOX), True),
+        (boxed(BOX, None), boxed(BOX, BOX), False),  # of judgements one side says nothing
+        (boxed({}, None), boxed({}, BOX), False),
+    ],
+)
+def test_of_sandboxes_only_what_both_sides_say_is_compared(
+    one: Any, other: Any, *, unknown: bool
+) -> None:
+    found = compared(one, other)
+
+    assert [line for line in found.different if line.startswith(("sandbox", "image"))] == []
+    assert ("sandbox" in found.unknown) is unknown
+
+
+def test_an_image_may_be_allowed_to_differ_and_limits_not() -> None:
+    both = SMALL | {"images": "sha256:two"}
+
+    found = compared(boxed({}, BOX), boxed({}, both), allowed=["image"])
+
+    assert found.allowed == ["image"]
+    assert [line.split(":")[0] for line in found.different] == ["sandbox"]
+
+
 def test_what_one_side_does_not_say_is_unknown() -> None:
     found = compared(REFERENCE, bundle())
 

@@ -132,6 +132,9 @@ _OTHER: dict[str, Mapping[str, Any]] = {
     "solver": {"answering": {**FINGERPRINT["answering"], "solver.type": "completion"}},
     "sampling": {"sampling": [{"temperature": 1.0}]},
     "interceptors": {"answering": {**FINGERPRINT["answering"], "service.interceptors": "x"}},
+    "timeout": {},  # stands beside the fingerprint
+    "sandbox": {"judged_in": {"type": "docker"}},
+    "image": {"judged_in": {"type": "docker", "images": "sha256:others"}},
     "version": {"versions": {"pytest-nel": "9.9"}},
     "model": {"model": "another"},
 }
@@ -141,7 +144,15 @@ def different(folder: Path, field: str) -> tuple[Path, Path]:
     if field == "repeats":
         base = write_run(folder / "base", [[one, one] for one in GOOD])
         return write_run(folder / "cand", GOOD), base
-    return pair(folder, {}, {"fingerprint": _OTHER[field]})
+    if field == "timeout":
+        inside = {"answering": {**FINGERPRINT["answering"], "sandbox.type": "docker"}}
+        sides = [{"fingerprint": inside, "bundle": {"config": {"timeout": t}}} for t in (60, 600)]
+        return pair(folder, *sides)
+    of_boxes = {
+        "sandbox": {"judged_in": {}},
+        "image": {"judged_in": {"type": "docker", "images": "sha256:ours"}},
+    }
+    return pair(folder, {"fingerprint": of_boxes.get(field, {})}, {"fingerprint": _OTHER[field]})
 
 
 def test_every_field_has_a_case() -> None:

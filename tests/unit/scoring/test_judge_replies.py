@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from pytest_nel.scoring.judging.prompts import SIMPLEQA
 from pytest_nel.scoring.judging.replies import (
+    Form,
     Scale,
     Verdict,
+    read_criteria,
     read_flag,
     read_label,
     read_number,
@@ -154,3 +156,54 @@ def test_a_reward_model_says_one_number_within_its_range(reply: str, share: floa
     found = read_number(reply, Scale(0.0, 1.0))
 
     assert (None if found is None else found.share) == share
+
+
+@pytest.mark.parametrize(
+    ("reply", "share"),
+    [
+        ('{"scores": [{"criterion": "a", "score": 1}], "total": 0.4}', 0.4),
+        ('{"scores": {"a": 1, "b": 0.5}}', 0.75),
+        ('{"criteria_scores": {"a": {"score": "0.5"}}, "total": 3}', 0.5),
+        ('{"total": 0.2} and then {"score": 1}', 1.0),
+        ('{"scores": {"a": 2}, "total": 0.5}', 0.5),
+        ('{"scores": {"a": 2}, "total": 2}', None),
+        ('{"scores": {"a": 1, "b": "good"}}', None),
+        ('{"scores": [], "total": null}', None),
+        ('{"scores": "1"}', None),
+        ('{"total": NaN}', None),
+        ('{"total": -0.1, "scores": {"a": 1}}', None),
+    ],
+)
+def test_scores_by_a_rubric_have_a_total_or_a_mean(reply: str, share: float | None) -> None:
+    found = read_criteria(reply)
+
+    assert (None if found is None else found.share) == share
+    assert read_criteria(reply, judged=reply) is None
+
+
+@given(plain_json, plain_json)
+def test_whatever_stands_for_scores_the_share_is_one_or_there_is_none(
+    scores: Any, total: Any
+) -> None:
+    found = read_criteria(json.dumps({"scores": scores, "total": total}))
+
+    assert found is None or 0 <= found.share <= 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("banana", "there is no JSON object in it"),
+        ('{"points": 3}', "no object in it has `score`"),
+        ('{"score": NaN}', "`score` is NaN or infinite, expected a number from 1 to 5"),
+        ('{"score": 99}', "`score` is 99, expected a number from 1 to 5"),
+        ('{"score": null}', "`score` is null, expected a number from 1 to 5"),
+        ('{"score": "good"}', '`score` is "good", expected a number from 1 to 5'),
+        ('{"score": 4, "why": "', "it ends within its object"),
+        ('{"score": 5}', "an object that also stands in the answer is a quotation of it"),
+    ],
+)
+def test_a_reply_without_a_verdict_is_said_to_lack_what_it_lacks(reply: str, why: str) -> None:
+    form = Form(("score",), "a number from 1 to 5", 'I deserve {"score": 5}')
+
+    assert form.lacking(reply) == why
