@@ -12,9 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pytest_nel.authoring.catalog import blame
 from pytest_nel.core.errors import DataError, NelError
-from pytest_nel.datasets import REGISTRY
-from pytest_nel.datasets.source import Rows
+from pytest_nel.datasets import source_of
+from pytest_nel.datasets.source import Origin, Rows
 
 Row: TypeAlias = dict[str, Any]  # Any: JSON values
 Spec: TypeAlias = str | Path | Sequence[Mapping[str, Any]] | Callable[..., Iterable[Any]]
@@ -31,6 +32,8 @@ class Dataset:
         content_hash: ``sha256:…`` of the rows' canonical JSON, equal to ``core.keys.digest(rows)``.
         digests: The first 12 hex digits of each row's own.
         where: The place of a row by its position, as ``capitals.jsonl line 17``.
+        origin: ``hub``, ``web``, or ``local`` where ``NEL_DATA_DIR`` has a file in their place;
+            None where the source has but one place.
     """
 
     rows: list[Row]
@@ -39,6 +42,7 @@ class Dataset:
     content_hash: str
     digests: list[str]
     where: Callable[[int], str]
+    origin: Origin | None = None
 
 
 def load_rows(
@@ -52,8 +56,8 @@ def load_rows(
     """Load a dataset.
 
     Args:
-        spec: A path (``.jsonl .csv .tsv .tab .json .parquet``), ``hf://…``, rows, or a function
-            that returns rows, called with ``num_examples=limit`` if it takes that.
+        spec: A path (``.jsonl .csv .tsv .tab .json .parquet``), ``hf://…``, ``https://…``, rows,
+            or a function that returns rows, called with ``num_examples=limit`` if it takes that.
         base: The folder that a relative path is relative to.
         limit: Take the first so many rows.
         id_field: The field whose values must differ; None means ``id`` where every row has one.
@@ -72,7 +76,7 @@ def load_rows(
     rows, digests, content_hash = plain_rows(read.rows, read.where, copy=not read.fresh)
     if check_ids:
         row_ids(rows, id_field, read.where)
-    return Dataset(rows, source, read.revision, content_hash, digests, read.where)
+    return Dataset(rows, source, read.revision, content_hash, digests, read.where, read.origin)
 
 
 def plain_rows(
@@ -167,9 +171,7 @@ def _copied(row: Row) -> Row:
 def _read(spec: Spec, base: Path, limit: int | None) -> tuple[str, Rows]:
     if isinstance(spec, str | Path):
         text = str(spec)
-        scheme, found, _ = text.partition("://")
-        source = REGISTRY.load(scheme if found else "local")(text, base=base)
-        return text, source.read(limit)
+        return text, source_of(text, base).read(limit)
     if callable(spec):
         return _called(spec, limit)
     return "rows", Rows(list(spec[:limit]), lambda index: f"rows[{index}]", fresh=False)
@@ -180,12 +182,19 @@ def _called(function: Callable[..., Iterable[Any]], limit: int | None) -> tuple[
     arguments = {"num_examples": limit} if _takes_num_examples(function) else {}
     try:
         rows = list(islice(function(**arguments), limit))
-    except NelError:
+    except (NelError, KeyboardInterrupt):
         raise
-    except Exception as error:  # the author's code: anything may come
-        msg = f"dataset {name}(): {type(error).__name__}: {error}"
+    except BaseException as error:  # the author's code: anything may come, sys.exit() as well
+        msg = f"dataset {name}(): {blame(error, _file_of(function))}"
         raise DataError(msg) from error
     return f"{name}()", Rows(rows, lambda index: f"{name}()[{index}]", fresh=False)
+
+
+def _file_of(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsourcefile(inspect.unwrap(function)) or ""
+    except TypeError:  # an object with __call__, a built-in
+        return ""
 
 
 def _takes_num_examples(function: Callable[..., Any]) -> bool:

@@ -1,18 +1,27 @@
-"""Rows of a file: ``.jsonl``, ``.csv``, ``.tsv``, ``.tab``, ``.json`` and ``.parquet``."""
+"""Rows of a file: ``.jsonl``, ``.csv``, ``.tsv``, ``.tab``, ``.json`` and ``.parquet``.
+
+All but parquet may be compressed, too: ``.jsonl.gz``.
+"""
 
 import csv
+import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 from pytest_nel.core.errors import DataError
-from pytest_nel.datasets.source import Rows
+from pytest_nel.datasets.source import Rows, SourceFiles
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_GZIP = ".gz"
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+READABLE = (".jsonl", ".csv", ".tsv", ".tab", ".json", ".parquet")
+_BETWEEN = re.compile(r"[\s\[\],]*")
 _FIELD_LIMIT = 2**31 - 1  # csv's own limit, 128 KiB, is less than a long document
 
 
@@ -29,52 +38,151 @@ class LocalSource:
         Raises:
             DataError: It is missing, of an unknown kind or malformed.
         """
-        reader = _READERS.get(self._path.suffix.lower())
         if not self._path.is_file():
             self._refuse_missing()
-        if reader is None:
-            msg = f"{self._path}: expected a file ending in {', '.join(_READERS)}"
-            raise DataError(msg)
-        return reader(self._path, limit)
+        return read_file(self._path, limit)
+
+    def files(self, *, fetch: bool) -> SourceFiles:
+        """The file, which is here already."""
+        del fetch
+        if not self._path.is_file():
+            self._refuse_missing()
+        return SourceFiles(paths=(self._path,), size=self._path.stat().st_size, state="local")
 
     def _refuse_missing(self) -> NoReturn:
         hint = "paths are relative to the benchmark's file"
         if Path(self._spec).is_file():
             hint += f"; there is one at {Path(self._spec).absolute()}"
-        elif _HUB_ID.fullmatch(self._spec) and self._path.suffix.lower() not in _READERS:
+        elif _HUB_ID.fullmatch(self._spec) and kind_of(self._path.name) is None:
             hint = f"for one of the Hugging Face hub write hf://{self._spec}"
         msg = f"dataset {self._spec!r}: no file {self._path}; {hint}"
         raise DataError(msg)
 
 
-def _text(path: Path) -> str:
+def kind_of(name: str) -> str | None:
+    """The ending that says how a file is read, as ``.jsonl``; None where nothing here reads it."""
+    lower = name.lower()
+    kind = PurePosixPath(lower.removesuffix(_GZIP)).suffix
+    if kind not in READABLE or (kind == ".parquet" and lower.endswith(_GZIP)):
+        return None
+    return kind
+
+
+def read_file(
+    path: Path, limit: int | None, columns: Sequence[str] | None = None, *, name: str | None = None
+) -> Rows:
+    """Read a file by its ending; ``limit`` rows are parsed, no more.
+
+    Args:
+        path: The file.
+        limit: As above; None means all.
+        columns: Of a delimited file, the names of its columns: it has no header then. Of any
+            other, the fields to keep.
+        name: What the file is called in messages, and whose ending counts; None means its own.
+
+    Raises:
+        DataError: It is of an unknown kind, malformed, or lacks one of ``columns``.
+    """
+    called = name or path.name
+    kind = kind_of(called)
+    if kind is None:
+        msg = f"{name or path}: expected a file ending in {', '.join(READABLE)}"
+        raise DataError(msg)
+    if kind in _DELIMITERS:
+        return _read_delimited(path, limit, columns, called)
+    rows = _READERS[kind](path, limit, called)
+    return rows if columns is None else _only(rows, columns)
+
+
+def _only(rows: Rows, columns: Sequence[str]) -> Rows:
+    kept = []
+    for index, row in enumerate(rows.rows):
+        if not isinstance(row, dict):
+            msg = f"{rows.where(index)}: expected an object with fields, got {type(row).__name__}"
+            raise DataError(msg)
+        missing = [name for name in columns if name not in row]
+        if missing:
+            msg = (
+                f"{rows.where(index)}: there is no field {missing[0]!r}, which columns= names; "
+                f"fields: {', '.join(sorted(map(str, row)))}"
+            )
+            raise DataError(msg)
+        kept.append({name: row[name] for name in columns})
+    return Rows(kept, rows.where)
+
+
+def _bytes(path: Path, name: str) -> bytes:
     data = path.read_bytes()
+    if not name.lower().endswith(_GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error) as error:
+        msg = f"{name}: no readable gzip file: {error}"
+        raise DataError(msg) from error
+
+
+def _text(path: Path, name: str) -> str:
+    data = _bytes(path, name)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        msg = f"{path} line {line}: not UTF-8: save the file as UTF-8"
+        msg = f"{name} line {line}: not UTF-8: save the file as UTF-8"
         raise DataError(msg) from error
     return text.removeprefix("\N{BYTE ORDER MARK}")
 
 
-def _read_jsonl(path: Path, limit: int | None) -> Rows:
+def _read_jsonl(path: Path, limit: int | None, name: str) -> Rows:
     rows: list[Any] = []
     lines: list[int] = []
-    decode = json.JSONDecoder().decode
+    text = _text(path, name)
+    decode = json.JSONDecoder(object_pairs_hook=_object).decode
     # Split at line feeds alone: splitlines() would also cut at U+2028, which JSON text may hold.
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+    parts = text.split("\n")
+    del text  # a large file is in memory once
+    for number, line in enumerate(parts, start=1):
         if limit is not None and len(rows) >= limit:
             break
         if not line or line.isspace():
             continue
         try:
             rows.append(decode(line))
+        except _TwiceError as error:
+            msg = f"{name} line {number}: {error}"
+            raise DataError(msg) from error
         except (ValueError, RecursionError) as error:
-            msg = f"{path.name} line {number}: not a JSON object: {_json_reason(error)}"
+            msg = f"{name} line {number}: not a JSON object: {_json_reason(error)}"
             raise DataError(msg) from error
         lines.append(number)
-    return Rows(rows, lambda index: f"{path.name} line {lines[index]}")
+    return Rows(rows, lambda index: f"{name} line {lines[index]}")
+
+
+class _TwiceError(ValueError):
+    """A key stands twice in an object; which value was meant nobody knows."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        msg = f"the key {twice!r} stands twice in one object: keep one of them"
+        raise _TwiceError(msg)
+    return made
+
+
+def _line_of_twice(text: str) -> int:
+    """Where the first value of a list begins that has a key twice, in JSON that has one."""
+    decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
+    at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
+    while at < len(text):
+        try:
+            _, end = decode(text, at)
+        except _TwiceError:
+            break
+        at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
+    return text.count("\n", 0, at) + 1
 
 
 def _json_reason(error: ValueError | RecursionError) -> str:
@@ -85,36 +193,43 @@ def _json_reason(error: ValueError | RecursionError) -> str:
     return "a number has too many digits"
 
 
-def _read_json(path: Path, limit: int | None) -> Rows:
+def _read_json(path: Path, limit: int | None, name: str) -> Rows:
+    text = _text(path, name)
     try:
-        value = json.loads(_text(path))
+        value = json.loads(text, object_pairs_hook=_object)
+    except _TwiceError as error:
+        msg = f"{name} line {_line_of_twice(text)}: {error}"
+        raise DataError(msg) from error
     except (ValueError, RecursionError) as error:
         line = f" line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        msg = f"{path.name}{line}: not JSON: {_json_reason(error)}"
+        msg = f"{name}{line}: not JSON: {_json_reason(error)}"
         raise DataError(msg) from error
     if not isinstance(value, list):
-        msg = f"{path.name}: expected a list of objects, got {type(value).__name__}"
+        msg = f"{name}: expected a list of objects, got {type(value).__name__}"
         raise DataError(msg)
-    return Rows(value[:limit], lambda index: f"{path.name}[{index}]")
+    return Rows(value[:limit], lambda index: f"{name}[{index}]")
 
 
-def _delimited(delimiter: str) -> Callable[[Path, int | None], Rows]:
-    def read(path: Path, limit: int | None) -> Rows:
-        text = _text(path)
-        before = csv.field_size_limit(_FIELD_LIMIT)
-        try:
-            pairs = list(islice(_records(text, delimiter, path.name), limit))
-        finally:
-            csv.field_size_limit(before)
-        lines = [line for line, _ in pairs]
-        return Rows([row for _, row in pairs], lambda at: f"{path.name} line {lines[at]}")
+def _read_delimited(
+    path: Path, limit: int | None, columns: Sequence[str] | None, name: str
+) -> Rows:
+    text = _text(path, name)
+    given = None if columns is None else list(columns)
+    before = csv.field_size_limit(_FIELD_LIMIT)
+    try:
+        records = _records(text, _DELIMITERS[kind_of(name) or ""], name, given)
+        pairs = list(islice(records, limit))
+    finally:
+        csv.field_size_limit(before)
+    lines = [line for line, _ in pairs]
+    return Rows([row for _, row in pairs], lambda at: f"{name} line {lines[at]}")
 
-    return read
 
-
-def _records(text: str, delimiter: str, name: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _records(
+    text: str, delimiter: str, name: str, header: list[str] | None
+) -> Iterator[tuple[int, dict[str, str]]]:
+    as_in = "as in the header" if header is None else "as columns= says"
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
     line = 1
     try:
         for cells in reader:
@@ -124,7 +239,7 @@ def _records(text: str, delimiter: str, name: str) -> Iterator[tuple[int, dict[s
             elif header is not None and cells:
                 if len(cells) != len(header):
                     msg = (
-                        f"{name} line {line}: expected {len(header)} columns as in the header, "
+                        f"{name} line {line}: expected {len(header)} columns {as_in}, "
                         f"got {len(cells)}"
                     )
                     raise DataError(msg)
@@ -142,27 +257,24 @@ def _check_header(header: list[str], where: str) -> None:
         raise DataError(msg)
 
 
-def _read_parquet(path: Path, limit: int | None) -> Rows:
+def _read_parquet(path: Path, limit: int | None, name: str) -> Rows:
     try:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415  # an extra, and heavy
     except ImportError as error:
-        msg = f"{path.name}: reading parquet needs pyarrow: pip install 'pytest-nel[parquet]'"
+        msg = f"{name}: reading parquet needs pyarrow: pip install 'pytest-nel[parquet]'"
         raise DataError(msg) from error
     try:
         table = parquet.read_table(path)
     except (ArrowException, OSError) as error:
-        msg = f"{path.name}: no readable parquet file: {str(error).splitlines()[0]}"
+        msg = f"{name}: no readable parquet file: {str(error).splitlines()[0]}"
         raise DataError(msg) from error
-    _check_header(list(table.column_names), path.name)
+    _check_header(list(table.column_names), name)
     taken = table if limit is None else table.slice(0, limit)
-    return Rows(taken.to_pylist(), lambda index: f"{path.name}[{index}]")
+    return Rows(taken.to_pylist(), lambda index: f"{name}[{index}]")
 
 
-_READERS: Mapping[str, Callable[[Path, int | None], Rows]] = {
+_READERS: Mapping[str, Callable[[Path, int | None, str], Rows]] = {
     ".jsonl": _read_jsonl,
-    ".csv": _delimited(","),
-    ".tsv": _delimited("\t"),
-    ".tab": _delimited("\t"),
     ".json": _read_json,
     ".parquet": _read_parquet,
 }

@@ -17,8 +17,9 @@ from pytest_nel.core.errors import (
     RunStopped,
 )
 from pytest_nel.core.exchange import Exchange, Pipeline, Reply, Request, current_session
-from pytest_nel.core.types import Endpoint, Message, ModelResponse, Protocol
+from pytest_nel.core.types import Endpoint, JsonObject, Message, ModelResponse, Protocol
 from pytest_nel.http import faults, responses, upstream
+from pytest_nel.http._tool_fields import ToolChoice, tool_fields
 from pytest_nel.http.balance import balanced
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.openai import BadReply, parse_reply, request_body, request_fields
@@ -26,9 +27,11 @@ from pytest_nel.http.reasoning import without
 from pytest_nel.http.retry import Fault, Retry
 from pytest_nel.http.sampling import as_sent
 from pytest_nel.http.secret import Secrets
+from pytest_nel.http.sending import Sender
 from pytest_nel.http.stats import ClientStats
-from pytest_nel.http.target import checked_key, checked_url
-from pytest_nel.http.transport import make_http_client
+from pytest_nel.http.target import checked_key, patience, pointed
+from pytest_nel.http.transport import make_http_client, make_transport
+from pytest_nel.http.whole import Whole
 
 DEFAULT_CONCURRENT = 32
 
@@ -66,8 +69,8 @@ class ModelClient:
         self._connections = endpoint.max_concurrent or DEFAULT_CONCURRENT
         self.limiter = limiter or AdaptiveLimiter(self._connections)
         self.stats = ClientStats()
-        self._url = checked_url(endpoint)
-        self._shown_url = str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
+        self.comes: Callable[[], Awaitable[Endpoint]] | None = None  # where it is started late
+        self._url, self._shown_url = pointed(endpoint)
         self._key = checked_key(endpoint)
         self._secrets = Secrets([self._key])
         pattern = endpoint.reasoning_pattern
@@ -84,7 +87,7 @@ class ModelClient:
         self._more: Mapping[str, str] = {}
         self._pipeline: Pipeline | None = None
         self._headers: list[tuple[bytes, bytes]] = []
-        self._extensions: dict[str, Any] = {}  # Any: httpx's own type
+        self._sender: Sender | None = None
 
     def equip(
         self,
@@ -128,17 +131,23 @@ class ModelClient:
             )
             raise ConfigError(msg)
         async with self._opening:
-            if self._http is None:
-                self._http = make_http_client(
-                    str(self._url),
-                    connections=self._connections,
-                    transport=balanced(self.endpoint.replicas, connections=self._connections),
-                )
             if self._loop is None:
-                self._prepare(self._http)
+                if self.comes is None:
+                    self._connect()
                 if self._pipeline is not None:
                     await self._pipeline.open()
                 self._loop = loop  # only now: a request that comes meanwhile waits as well
+
+    async def arrive(self) -> None:
+        """:meth:`open`, and wait for a server that is started late."""
+        await self.open()
+        async with self._opening:
+            if self.comes is not None:
+                found = await self.comes()
+                self.endpoint = replace(self.endpoint, url=found.url, replicas=found.replicas)
+                self._url, self._shown_url = pointed(self.endpoint)
+                self._connect()
+                self.comes = None
 
     async def close(self) -> None:
         """Close our connections; a client that was handed in stays open."""
@@ -155,11 +164,20 @@ class ModelClient:
             self._http = None
             await http.aclose()
 
-    async def chat(self, messages: Sequence[Message], **sampling: Any) -> ModelResponse:
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[JsonObject] = (),
+        tool_choice: ToolChoice | None = None,
+        **sampling: Any,
+    ) -> ModelResponse:
         """Ask an endpoint of chat completions or responses.
 
         Args:
             messages: The conversation.
+            tools: What the model may call, as chat completions describe it.
+            tool_choice: Whether it has to.
             **sampling: Parameters that override the endpoint's; None inherits.
 
         Raises:
@@ -168,8 +186,10 @@ class ModelClient:
             ConfigError: The endpoint speaks another protocol, or a parameter cannot be sent.
         """
         if self.endpoint.protocol == "responses":
-            return await self._ask("responses", responses.fields(messages), sampling)
-        return await self._ask("chat_completions", {"messages": list(messages)}, sampling)
+            asked = responses.fields(messages) | tool_fields("responses", tools, tool_choice)
+            return await self._ask("responses", asked, sampling)
+        asked = {"messages": list(messages), **tool_fields("chat_completions", tools, tool_choice)}
+        return await self._ask("chat_completions", asked, sampling)
 
     async def complete(self, prompt: str, **sampling: Any) -> ModelResponse:
         """Ask a text-completions endpoint; see :meth:`chat`."""
@@ -185,8 +205,8 @@ class ModelClient:
                 "for: change the service's protocol or the solver"
             )
             raise ConfigError(msg)
-        if self._loop is not asyncio.get_running_loop() or self._closed:
-            await self.open()
+        if self._loop is not asyncio.get_running_loop() or self._closed or self.comes is not None:
+            await (self.arrive() if self._pipeline is None else self.open())
         given = {key: what for key, what in sampling.items() if what is not None}
         sent = as_sent({**endpoint.generation, **given}, protocol)
         if self._pipeline is not None:
@@ -226,15 +246,18 @@ class ModelClient:
         answer = replace(answer, latency_ms=exchange.latency_ms, requests=made)
         return self._count(answer, 1) if made else answer  # a stored one costs no tokens
 
-    async def exchange(self, request: Request, *, answers: bool = False) -> upstream.Sent:
+    async def exchange(
+        self, request: Request, *, answers: bool = False, asks_again: Callable[[Fault], bool] = bool
+    ) -> upstream.Sent:
         """Send a request as it is, and again where that may help.
 
         Args:
             request: What to send; its path is that below the service's base.
             answers: A success without an answer in it counts as a fault.
+            asks_again: Whether to do so after a fault, where it may help.
         """
-        if self._loop is not asyncio.get_running_loop() or self._closed:
-            await self.open()
+        if self._loop is not asyncio.get_running_loop() or self._closed or self.comes is not None:
+            await self.arrive()
         body, url = upstream.encoded(request.body), self.address(request.path)
         headers = self.headers(request)
         sampling = upstream.sampling_of(request) if answers else None
@@ -245,7 +268,8 @@ class ModelClient:
                 got = await self._fetch(body, url, headers)
             sent = upstream.taken(got, sampling, self._clock(), self.endpoint.timeout)
             self.clean(sent)
-            if sent.fault is None or not await self.again(sent.fault, made):
+            fault = sent.fault
+            if fault is None or not asks_again(fault) or not await self.again(fault, made):
                 return sent._replace(requests=made)
 
     def address(self, path: str) -> httpx.URL:
@@ -276,52 +300,33 @@ class ModelClient:
         got = await self._fetch(body, self._url, self._headers)
         if isinstance(got, Fault):
             return got
-        response, elapsed = got
-        if not response.is_success:
-            return faults.of_response(response, self._clock())
+        if not got.is_success:
+            return faults.of_response(got, self._clock())
         try:
-            reply = parse_reply(
-                response.content, response.headers.get("content-type", "").lower(), sent
-            )
+            reply = parse_reply(got.content, got.kind, sent, seconds=got.elapsed)
         except BadReply as exc:
-            return faults.of_bad_reply(exc, response, self._clock())
-        reply = self._secrets.out_of_reply(reply, response.content)
-        reply = without(self._reasoning, reply)
-        return replace(reply, latency_ms=elapsed * 1000.0)
+            return faults.of_bad_reply(exc, got, self._clock())
+        reply = self._secrets.out_of_reply(reply, got.content)
+        return without(self._reasoning, reply)
 
     async def _fetch(
         self, body: bytes, url: httpx.URL, headers: list[tuple[bytes, bytes]]
-    ) -> tuple[httpx.Response, float] | Fault:
-        """One request: the response and its seconds, or why there is none."""
+    ) -> Whole | Fault:
+        """One request: what was answered, or why nothing was."""
         stats = self.stats
         stats.requests += 1
         stats.in_flight += 1
-        begin = time.perf_counter()
+        assert self._sender is not None
         deadline = asyncio.timeout(self.endpoint.timeout)
         try:
             async with deadline:
-                response = await self._send(body, url, headers)
+                return await self._sender.post(body, url, headers)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
                 return faults.of_deadline(self.endpoint.timeout)
             return faults.of_exception(exc)
         finally:
             stats.in_flight -= 1
-        return response, response.extensions.get("nel_elapsed", time.perf_counter() - begin)
-
-    async def _send(
-        self, body: bytes, url: httpx.URL, headers: list[tuple[bytes, bytes]]
-    ) -> httpx.Response:
-        """Send a request built by hand: httpx's own building costs more than the sending."""
-        assert self._http is not None
-        request = httpx.Request(
-            "POST",
-            url,
-            headers=[*headers, (b"Content-Length", b"%d" % len(body))],
-            stream=httpx.ByteStream(body),
-            extensions=self._extensions,
-        )
-        return await self._http.send(request, follow_redirects=False)
 
     async def _pause(self, fault: Fault, made: int) -> None:
         """Wait before the next request, or raise what ends the call."""
@@ -349,8 +354,9 @@ class ModelClient:
     def _error(self, fault: Fault, made: int) -> InfraError:
         name, what = self.endpoint.name, self._secrets.out_of_text(str(fault))
         if fault.status in faults.REFUSED:
+            check = faults.advice(fault, self.endpoint)
             return EndpointRefused(
-                f"service {name!r}: {what} (from {self._shown_url}). Check {self._advice(fault)}."
+                f"service {name!r}: {what} (from {self._shown_url}). Check {check}."
             )
         if fault.retryable and self._retry.told_too_long(fault):
             message = (
@@ -362,23 +368,25 @@ class ModelClient:
         message = f"service {name!r}: {what} ({tries} to {self._shown_url})"
         return InfraError(message, kind=fault.kind, retryable=False)
 
-    def _advice(self, fault: Fault) -> str:
-        if fault.status == 404:
-            return f"the path of the URL and the model name {self.endpoint.model!r}"
-        if self.endpoint.api_key is None:
-            return "whether the endpoint wants an API key: none is configured"
-        return "the API key and what it may use"
-
     def _count(self, reply: ModelResponse, made: int) -> ModelResponse:
         self.stats.prompt_tokens += reply.prompt_tokens or 0
         self.stats.completion_tokens += reply.completion_tokens or 0
         return reply if made == 1 else replace(reply, requests=made)
 
-    def _prepare(self, http: httpx.AsyncClient) -> None:
+    def _made(self) -> tuple[httpx.AsyncClient, httpx.AsyncBaseTransport | None]:
+        """A client of ours, and its transport unless httpx is to authenticate by the URL."""
+        url, room = str(self._url), self._connections
+        among = balanced(self.endpoint.replicas, connections=room)
+        transport = among or make_transport(url, connections=room)
+        http = make_http_client(url, connections=room, transport=transport)
+        return http, None if self._url.userinfo else transport
+
+    def _connect(self) -> None:
         """Let httpx merge its client's headers, cookies and URL once, for all requests."""
-        timeout = httpx.Timeout(
-            None, connect=self.endpoint.connect_timeout, read=self.endpoint.read_timeout
-        )
+        own = None
+        if self._http is None:
+            self._http, own = self._made()
+        http, timeout = self._http, patience(self.endpoint)
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
@@ -386,4 +394,4 @@ class ModelClient:
         model = http.build_request("POST", self._url, headers=headers, content=b"", timeout=timeout)
         self._url = model.url
         self._headers = [pair for pair in model.headers.raw if pair[0].lower() != b"content-length"]
-        self._extensions = dict(model.extensions)
+        self._sender = Sender(http, own, model.extensions)

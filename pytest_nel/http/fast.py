@@ -9,14 +9,17 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import httpx
 
-from pytest_nel.http._h1 import Connection, Limits
+from pytest_nel.http._h1 import Connection, Limits, Reply
 
 MAX_BODY = 256 * 1024 * 1024
 _PORTS = {"http": 80, "https": 443}
+_LENGTHS = (b"content-length", b"transfer-encoding")
+_WITH_BODY = ("POST", "PUT", "PATCH")
 _EYEBALLS = 0.25  # RFC 8305: seconds before the next address is tried beside a slow one
 
 Verify: TypeAlias = ssl.SSLContext | bool
@@ -28,6 +31,26 @@ class Origin(NamedTuple):
     scheme: str
     host: str
     port: int
+
+
+class Head(NamedTuple):
+    """The beginning of a request: all but the length and the body.
+
+    Attributes:
+        origin: Where it goes.
+        lines: Request line and headers, each ended.
+        method: How it asks.
+    """
+
+    origin: Origin
+    lines: bytes
+    method: str
+
+    def with_body(self, body: bytes) -> bytes:
+        """The whole request."""
+        if not body and self.method not in _WITH_BODY:
+            return self.lines + b"\r\n"
+        return b"%sContent-Length: %d\r\n\r\n%s" % (self.lines, len(body), body)
 
 
 class FastTransport(httpx.AsyncBaseTransport):
@@ -74,15 +97,32 @@ class FastTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: In the kinds that httpx's own transport raises.
         """
         body = await request.aread()
-        url = request.url
-        origin = _origin(url)
-        data = _head(request, len(body)) + body
-        timeouts = request.extensions.get("timeout", {})
+        head = head_of(request.method, request.url, request.headers.raw)
+        reply = await self.send(head, body, request.extensions.get("timeout", {}))
+        return httpx.Response(
+            reply.status,
+            headers=reply.headers,
+            stream=httpx.ByteStream(reply.body),
+            extensions={"http_version": reply.version, "nel_elapsed": reply.elapsed},
+        )
+
+    async def send(self, head: Head, body: bytes, timeouts: Mapping[str, Any]) -> Reply:
+        """Send one request without httpx's own types, which cost more than the sending.
+
+        Args:
+            head: From :func:`head_of`; may be used again.
+            body: What follows it.
+            timeouts: ``connect``, ``read`` and ``write`` in seconds, as httpx has them.
+
+        Raises:
+            httpx.TransportError: As :meth:`handle_async_request`.
+        """
+        data = head.with_body(body)
         limits = Limits(timeouts.get("read"), timeouts.get("write"), self._max_body)
-        head_only = request.method == "HEAD"
-        connection = self._take(origin)
+        head_only = head.method == "HEAD"
+        connection = self._take(head.origin)
         if connection is None:
-            connection = await self._connect(origin, timeouts.get("connect"))
+            connection = await self._connect(head.origin, timeouts.get("connect"))
             reply = await connection.ask(data, limits, head_only=head_only)
         else:
             try:
@@ -90,15 +130,10 @@ class FastTransport(httpx.AsyncBaseTransport):
             except httpx.TransportError:
                 if not connection.silent:
                     raise
-                connection = await self._connect(origin, timeouts.get("connect"))
+                connection = await self._connect(head.origin, timeouts.get("connect"))
                 reply = await connection.ask(data, limits, head_only=head_only)
-        self._give_back(origin, connection)
-        return httpx.Response(
-            reply.status,
-            headers=reply.headers,
-            stream=httpx.ByteStream(reply.body),
-            extensions={"http_version": reply.version, "nel_elapsed": reply.elapsed},
-        )
+        self._give_back(head.origin, connection)
+        return reply
 
     async def aclose(self) -> None:
         """Close every connection and wait until the sockets are gone."""
@@ -188,19 +223,21 @@ def _origin(url: httpx.URL) -> Origin:
     return Origin(scheme, url.raw_host.decode("ascii").strip("[]"), url.port or _PORTS[scheme])
 
 
-def _head(request: httpx.Request, length: int) -> bytes:
-    """Request line and headers; a chunked request body is sent with its length instead."""
-    lines = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
-    for name, value in request.headers.raw:
+def head_of(method: str, url: httpx.URL, headers: Iterable[tuple[bytes, bytes]]) -> Head:
+    """Request line and headers, whose length is that of the body whatever they say of it.
+
+    Raises:
+        httpx.LocalProtocolError: A header cannot be sent.
+        httpx.UnsupportedProtocol: The URL is none of HTTP.
+    """
+    lines = [b"%s %s HTTP/1.1\r\n" % (method.encode("ascii"), url.raw_path)]
+    for name, value in headers:
         if b"\n" in value or b"\r" in value or b"\0" in value:
             msg = f"the value of the header {name.decode('latin-1')!r} holds a line break"
             raise httpx.LocalProtocolError(msg)  # its value may be a secret: not shown
-        if name.lower() == b"transfer-encoding":
-            lines.append(b"Content-Length: %d" % length)
-        else:
-            lines.append(name + b": " + value)
-    lines.append(b"\r\n")
-    return b"\r\n".join(lines)
+        if name.lower() not in _LENGTHS:
+            lines.append(b"%s: %s\r\n" % (name, value))
+    return Head(_origin(url), b"".join(lines), method)
 
 
 def _is_literal(host: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_nel.core.errors import ConfigError, FailureKind, InfraError
 from pytest_nel.core.text import showable, storable
 from pytest_nel.core.types import JsonObject, ModelResponse
-from pytest_nel.http import _sse, responses
+from pytest_nel.http import responses, sse
 
 _LOG = logging.getLogger("pytest_nel.http")
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -101,7 +101,11 @@ def error_message(body: bytes) -> str:
 
 
 def parse_reply(
-    body: bytes, content_type: str = "", sampling: Mapping[str, Any] | None = None
+    body: bytes,
+    content_type: str = "",
+    sampling: Mapping[str, Any] | None = None,
+    *,
+    seconds: float = 0.0,
 ) -> ModelResponse:
     """Read the body of a 2xx response.
 
@@ -109,6 +113,7 @@ def parse_reply(
         body: The body, decompressed.
         content_type: Its media type.
         sampling: The parameters as sent; an answer that ends at its cap counts as truncated.
+        seconds: What it took.
 
     Raises:
         BadReply: There is no answer in it.
@@ -127,10 +132,12 @@ def parse_reply(
     choice = choices[0]
     if error := choice.get("error"):
         raise _stated_error(error)
-    return _response(data, choice, dict(sampling or {}))
+    return _response(data, choice, dict(sampling or {}), seconds)
 
 
-def _response(data: JsonObject, choice: JsonObject, sampling: JsonObject) -> ModelResponse:
+def _response(
+    data: JsonObject, choice: JsonObject, sampling: JsonObject, seconds: float
+) -> ModelResponse:
     message = _message(choice)
     usage = data.get("usage")
     usage = usage if isinstance(usage, dict) else {}
@@ -151,6 +158,7 @@ def _response(data: JsonObject, choice: JsonObject, sampling: JsonObject) -> Mod
         completion_tokens=completion,
         total_tokens=total,
         reasoning_tokens=_count(details, "reasoning_tokens"),
+        latency_ms=seconds * 1000.0,
         reasoning_content=reasoning or None,
         refusal=_text(message.get("refusal")) or None,
         tool_calls=_tool_calls(message),
@@ -277,11 +285,8 @@ def _decode(body: bytes, content_type: str) -> JsonObject:
     if start.startswith("<") or (not start.startswith(("{", "[")) and "html" in content_type):
         msg = f"HTML instead of JSON: {one_line(text)}"
         raise BadReply(msg)
-    data: Any  # whatever JSON holds
-    if _sse.looks_like(start, content_type):
-        data = _merged_stream(text)
-    else:
-        data = _json(text, "the reply")
+    streamed = sse.looks_like(start, content_type)
+    data: Any = _merged_stream(text) if streamed else _json(text, "the reply")  # Any: JSON
     if "\\ud" in text or "\\uD" in text:  # the only way in for a lone surrogate
         data = _clean(data)
     if not isinstance(data, dict):
@@ -293,12 +298,13 @@ def _decode(body: bytes, content_type: str) -> JsonObject:
 
 
 def _merged_stream(text: str) -> JsonObject:
-    events = [_json(event, "an event") for event in _sse.events(text)]
+    payloads = list(sse.payloads(text))
+    events = [_json(each, "an event") for each in payloads if each != sse.END]
     if (response := responses.streamed(events)) is not None:
         return response
     try:
-        return _sse.merge(events, text)
-    except _sse.CutStream as exc:
+        return sse.merge(events, ended=sse.END in payloads)
+    except sse.CutStream as exc:
         raise BadReply(str(exc)) from None
 
 

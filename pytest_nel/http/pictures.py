@@ -33,11 +33,20 @@ async def with_images(
     if at is None:
         msg = "the problem has pictures and no user message that they could belong to"
         raise DataError(msg)
-    urls = [image if image.startswith(_ELSEWHERE) else await _data_url(image) for image in images]
+    urls = await as_urls(images)
     content = messages[at].get("content")
     text = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
     asked = {**messages[at], "content": [*text, *(_part(url, detail) for url in urls)]}
     return [*messages[:at], asked, *messages[at + 1 :]]
+
+
+async def as_urls(images: Sequence[str]) -> list[str]:
+    """Pictures as URLs that mean the same anywhere: files as data URLs.
+
+    Raises:
+        DataError: A file cannot be read, or is no picture.
+    """
+    return [image if image.startswith(_ELSEWHERE) else await _data_url(image) for image in images]
 
 
 def _part(url: str, detail: Detail) -> JsonObject:

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_nel.core.types import ModelResponse
 
 _SHOWN = "[API key]"
-_REAL_KEY = 16
+REAL_KEY = 16
 """Characters; a shorter one (EMPTY, none, test) is a word that an answer may hold."""
 _HALF_A_KEY = 8
 _DEEPEST = 50
@@ -59,14 +59,14 @@ class Secret:
             reply: What was read.
             body: What it was read from: where the key cannot be in it, nothing is looked through.
         """
-        if len(self._key) < _REAL_KEY or not self._may_hold(body):
+        if len(self._key) < REAL_KEY or not self._may_hold(body):
             return reply
         changes = {name: self._out_of(getattr(reply, name), 0) for name in _FIELDS}
         return replace(reply, **changes)
 
     def out_of_body(self, body: Any, content: bytes) -> Any:  # Any: JSON values or bytes
         """A reply's body without the key; ``content`` is what it was read from."""
-        if len(self._key) < _REAL_KEY or not self._may_hold(content):
+        if len(self._key) < REAL_KEY or not self._may_hold(content):
             return body
         if not isinstance(body, bytes):
             return self._out_of(body, 0)

@@ -1,6 +1,7 @@
 """Replies that are passed on while they come: what the client's own transport reads whole."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,12 +10,26 @@ from typing import Any
 import httpx
 
 from pytest_nel.core.exchange import Reply, Request
-from pytest_nel.http import faults, upstream
+from pytest_nel.core.types import Endpoint
+from pytest_nel.http import faults, upstream, whole
 from pytest_nel.http.balance import BalancedTransport
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.retry import Fault
 from pytest_nel.http.slots import SlotTransport
+from pytest_nel.http.target import patience
 from pytest_nel.http.transport import make_http_client, proxy_for
+
+
+class BrokenStream(Exception):  # named for what happened
+    """A stream ended before its end.
+
+    Attributes:
+        reply: What a client is told of it.
+    """
+
+    def __init__(self, error: BaseException, seconds: float) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.reply = _broken(error, seconds)
 
 
 class StreamClient:
@@ -34,6 +49,37 @@ class StreamClient:
         if http is not None:
             await http.aclose()
 
+    async def probe(self, seconds: float) -> Fault | None:
+        """Ask for next to nothing, once, to see whether the service answers at all.
+
+        It passes no interceptors, and its tokens are counted nowhere.
+
+        Args:
+            seconds: How long it may take; waiting for a slot of the limit is none of that.
+
+        Returns:
+            Why it was not answered; None: it was.
+        """
+        client = self._client
+        await client.arrive()
+        request = _smallest(client.endpoint)
+        async with client.limiter.slot():
+            deadline = asyncio.timeout(seconds)
+            try:
+                async with deadline:
+                    got = await self._send(request, deadline)
+                    if isinstance(got, httpx.Response):
+                        async with contextlib.aclosing(got):
+                            await got.aread()
+            except (httpx.HTTPError, httpx.StreamError, OSError) as exc:
+                if isinstance(exc, TimeoutError) and deadline.expired():
+                    return faults.of_deadline(seconds)
+                return faults.of_exception(exc)
+        if isinstance(got, upstream.Sent):
+            return got.fault
+        sent = upstream.taken(whole.of_response(got), None, time.time(), seconds)
+        return upstream.fault_in(sent.reply, time.time())
+
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[httpx.Response | upstream.Sent]:
         """Send a request; asked again where that may help, as long as nothing has come.
@@ -43,11 +89,18 @@ class StreamClient:
             the limit and is timed; or what became of the request.
 
         Raises:
-            httpx.HTTPError: The stream broke while it was read.
-            TimeoutError: It took longer than the endpoint's time-out.
+            BrokenStream: It broke while it was read, or took longer than the endpoint's time-out.
         """
+        try:
+            async with self._opened(request) as got:
+                yield got
+        except (httpx.HTTPError, httpx.StreamError, OSError) as exc:
+            raise BrokenStream(exc, self._client.endpoint.timeout) from exc
+
+    @asynccontextmanager
+    async def _opened(self, request: Request) -> AsyncIterator[httpx.Response | upstream.Sent]:
         client = self._client
-        await client.open()
+        await client.arrive()
         made = 0
         while True:
             made += 1
@@ -72,7 +125,7 @@ class StreamClient:
         client.stats.requests += 1
         limits = client.endpoint
         body = upstream.encoded(request.body)
-        timeout = httpx.Timeout(None, connect=limits.connect_timeout, read=limits.read_timeout)
+        timeout = patience(limits)
         wire = http.build_request(
             "POST",
             client.address(request.path),
@@ -91,7 +144,7 @@ class StreamClient:
                 raise
             fault: Fault = faults.of_exception(exc)
             return upstream.taken(fault, None, time.time(), limits.timeout)
-        return upstream.taken((response, 0.0), None, time.time(), limits.timeout)
+        return upstream.taken(whole.of_response(response), None, time.time(), limits.timeout)
 
     def _client_of(self) -> httpx.AsyncClient:
         if self._http is None:
@@ -106,13 +159,22 @@ class StreamClient:
         return self._http
 
 
-def broken(error: BaseException, seconds: float) -> Reply:
-    """What a client is told of a stream that ended before its end.
+def _smallest(endpoint: Endpoint) -> Request:
+    """A request for an answer of one token, or as few as the protocol allows."""
+    body: dict[str, Any] = {"model": endpoint.model}
+    if endpoint.protocol == "completions":
+        body |= {"prompt": "Hi", "max_tokens": 1}
+    elif endpoint.protocol == "responses":
+        body |= {"input": "Hi", "max_output_tokens": 16}
+    else:
+        limit = "max_tokens"
+        if "max_completion_tokens" in endpoint.generation:
+            limit = "max_completion_tokens"
+        body |= {"messages": [{"role": "user", "content": "Hi"}], limit: 1}
+    return Request(upstream.PATHS[endpoint.protocol], body)
 
-    Args:
-        error: What happened.
-        seconds: The endpoint's time-out.
-    """
+
+def _broken(error: BaseException, seconds: float) -> Reply:
     if isinstance(error, TimeoutError):
         status, message, kind = 504, f"Upstream timed out after {seconds:g}s", "timeout"
     else:

@@ -6,6 +6,16 @@ from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import Endpoint
 
 
+def pointed(endpoint: Endpoint) -> tuple[httpx.URL, str]:
+    """The URL to ask, and how messages show it.
+
+    Raises:
+        ConfigError: As :func:`checked_url`.
+    """
+    url = checked_url(endpoint)
+    return url, str(url.copy_with(userinfo=b"", query=None, fragment=None))
+
+
 def checked_url(endpoint: Endpoint) -> httpx.URL:
     """The URL to ask.
 
@@ -22,6 +32,11 @@ def checked_url(endpoint: Endpoint) -> httpx.URL:
         msg = f"service {endpoint.name!r}: expected http(s)://host/…, got {shown}"
         raise ConfigError(msg)
     return url
+
+
+def patience(endpoint: Endpoint) -> httpx.Timeout:
+    """Seconds for connecting and between two bytes; the whole has a clock of its own."""
+    return httpx.Timeout(None, connect=endpoint.connect_timeout, read=endpoint.read_timeout)
 
 
 def checked_key(endpoint: Endpoint) -> str:

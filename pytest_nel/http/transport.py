@@ -38,15 +38,12 @@ def make_http_client(  # the switches of a transport, all by keyword
     http2: bool = False,
     max_body: int = MAX_BODY,
 ) -> httpx.AsyncClient:
-    """Build the httpx client for one endpoint.
-
-    A given transport wins; a proxy for the URL or ``http2`` takes the slot transport; anything
-    else the fast one. The environment is read here, once, and not again by httpx.
+    """Build the httpx client for one endpoint; the environment is not read again by httpx.
 
     Args:
         endpoint_url: The URL that will be asked.
         connections: Requests in flight at most.
-        transport: The caller's own transport, for tests and special networks.
+        transport: The caller's own transport; None makes one by :func:`make_transport`.
         verify: As for httpx.
         http2: Offer HTTP/2 (needs the ``h2`` package).
         max_body: Bytes of body from which a reply is refused.
@@ -55,18 +52,30 @@ def make_http_client(  # the switches of a transport, all by keyword
         ConfigError: The proxy or HTTP/2 needs a package that is not installed.
     """
     if transport is None:
-        proxy = proxy_for(endpoint_url)
-        if proxy is None and not http2:
-            transport = FastTransport(connections=connections, verify=verify, max_body=max_body)
-        else:
-            transport = _slots(
-                connections=connections,
-                proxy=proxy,
-                verify=verify,
-                http2=http2,
-                max_body=max_body,
-            )
+        transport = make_transport(
+            endpoint_url, connections=connections, verify=verify, http2=http2, max_body=max_body
+        )
     return httpx.AsyncClient(transport=transport, trust_env=False, headers=_HEADERS)
+
+
+def make_transport(
+    endpoint_url: str,
+    *,
+    connections: int,
+    verify: Verify = True,
+    http2: bool = False,
+    max_body: int = MAX_BODY,
+) -> httpx.AsyncBaseTransport:
+    """The transport for one endpoint: slots for a proxy or ``http2``, the fast one for the rest.
+
+    The environment is read here, once. Arguments and errors as of :func:`make_http_client`.
+    """
+    proxy = proxy_for(endpoint_url)
+    if proxy is None and not http2:
+        return FastTransport(connections=connections, verify=verify, max_body=max_body)
+    return _slots(
+        connections=connections, proxy=proxy, verify=verify, http2=http2, max_body=max_body
+    )
 
 
 def _slots(

@@ -14,6 +14,7 @@ from pytest_nel.core.types import JsonObject, ModelResponse
 from pytest_nel.http import faults
 from pytest_nel.http.openai import BadReply, parse_reply
 from pytest_nel.http.retry import Fault
+from pytest_nel.http.whole import Whole
 
 PATHS: Mapping[str, str] = {
     "chat_completions": "/chat/completions",
@@ -24,7 +25,10 @@ PATHS: Mapping[str, str] = {
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _NO_SAMPLING = frozenset(
-    {"input", "messages", "model", "prompt", "store", "stream", "stream_options"}
+    {
+        *("input", "messages", "model", "prompt", "store", "stream", "stream_options"),
+        *("tools", "tool_choice"),
+    }
 )
 _OPERATIONS = ("/chat/completions", "/completions", "/embeddings", "/responses")
 _OF_A_CONNECTION = frozenset(
@@ -88,7 +92,7 @@ def joined(own: list[tuple[bytes, bytes]], more: Mapping[str, str]) -> list[tupl
     return [*own, *(pair for pair in pairs if pair[0] not in names)]
 
 
-def reply_headers(headers: httpx.Headers) -> dict[str, str]:
+def reply_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a response that are about its content; names in lower case."""
     return {
         name.lower(): value
@@ -98,7 +102,7 @@ def reply_headers(headers: httpx.Headers) -> dict[str, str]:
 
 
 def taken(
-    got: tuple[httpx.Response, float] | Fault,
+    got: Whole | Fault,
     sampling: Mapping[str, Any] | None,
     now: float,
     timeout: float,
@@ -106,29 +110,27 @@ def taken(
     """What one request brought.
 
     Args:
-        got: The response and its seconds, or why there is none.
+        got: The response, or why there is none.
         sampling: The parameters sent, where an answer is wanted; None takes any success.
         now: Unix time, for Retry-After dates.
         timeout: The seconds it was given.
     """
     if isinstance(got, Fault):
         return Sent(_no_reply(got, timeout), got)
-    response, elapsed = got
-    content = response.content
-    headers = reply_headers(response.headers)
+    content = got.content
+    headers = reply_headers(got.headers)
     fault = None
     body: JsonObject | bytes = content
-    if not response.is_success:
-        fault = faults.of_response(response, now)
+    if not got.is_success:
+        fault = faults.of_response(got, now)
     elif sampling is not None:
         try:
-            kind = response.headers.get("content-type", "").lower()
-            body = parse_reply(content, kind, sampling).raw_response or {}
+            body = parse_reply(content, got.kind, sampling).raw_response or {}
         except BadReply as exc:
-            fault = faults.of_bad_reply(exc, response, now)
+            fault = faults.of_bad_reply(exc, got, now)
     if isinstance(body, bytes):
         body = as_object(content)
-    return Sent(Reply(response.status_code, headers, body), fault, elapsed=elapsed, body=content)
+    return Sent(Reply(got.status, headers, body), fault, elapsed=got.elapsed, body=content)
 
 
 def as_object(content: bytes) -> JsonObject | bytes:
@@ -164,6 +166,26 @@ def read_reply(
         return faults.of_bad_reply(exc, response, now)
 
 
+def fault_in(reply: Reply, now: float) -> Fault | None:
+    """Why a reply that was not asked to hold an answer says that it failed; None: it does not.
+
+    Args:
+        reply: The endpoint's.
+        now: Unix time, for Retry-After dates.
+    """
+    body = reply.body
+    if not reply.ok:
+        return faults.of_response(_response(reply), now)
+    if not isinstance(body, dict) or not body.get("error") or body.get("output"):
+        return None
+    response = _response(reply)
+    try:
+        parse_reply(response.content, "application/json")
+    except BadReply as exc:
+        return faults.of_bad_reply(exc, response, now)
+    return None
+
+
 def as_said(answer: ModelResponse) -> ModelResponse:
     """The answer with the finish reason that the server gave it."""
     choices = (answer.raw_response or {}).get("choices") or [{}]
@@ -171,14 +193,12 @@ def as_said(answer: ModelResponse) -> ModelResponse:
     return replace(answer, finish_reason=reason if isinstance(reason, str) else None)
 
 
-def _response(reply: Reply) -> httpx.Response:
+def _response(reply: Reply) -> Whole:
     body = reply.body
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return httpx.Response(reply.status, headers=_plain(reply.headers), content=content)
-
-
-def _plain(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name not in _OF_A_CONNECTION}
+    return Whole(
+        reply.status, {name.lower(): said for name, said in reply.headers.items()}, content
+    )
 
 
 def _no_reply(fault: Fault, timeout: float) -> Reply:

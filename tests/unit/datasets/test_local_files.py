@@ -72,6 +72,32 @@ def test_a_bad_line_is_named(content: bytes | str, words: str, tmp_path: Path) -
     assert words in refusal(tmp_path, "a.jsonl", content)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", '{"q": {"q": 1}}\n\n{"q": 1, "a": {"b": 1, "b": 1}}\n'),
+        ("a.json", '[{"b": 1},\n [[]],\n {"a": 1,\n "b": {"b": 1, "b": 2}}\n]'),
+    ],
+)
+def test_a_key_that_stands_twice_in_an_object_is_named_with_its_line(
+    name: str, content: str, tmp_path: Path
+) -> None:
+    said = refusal(tmp_path, name, content)
+
+    assert f"{name} line 3: the key 'b' stands twice in one object: keep one" in said
+
+
+@pytest.mark.parametrize(("name", "around"), [("a.jsonl", "{}\n{}"), ("a.json", "[{},\n{}]")])
+def test_a_key_that_stands_twice_is_named_in_a_large_file_too(
+    name: str, around: str, tmp_path: Path
+) -> None:
+    long = '{"a": "' + "x" * (5 << 20) + '"}'
+
+    said = refusal(tmp_path, name, around.format(long, '{"b": 1, "b": 2}'))
+
+    assert f"{name} line 2: the key 'b' stands twice" in said
+
+
 def test_ids_need_to_differ_only_where_every_row_has_one(tmp_path: Path) -> None:
     dataset = load(tmp_path, "a.jsonl", '{"id": 1}\n{"id": 1}\n{"q": 1}\n')
 

@@ -1,15 +1,14 @@
 """Rows given as values, by functions and from the hub."""
 
+import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_nel.core.errors import ConfigError, DataError
-from pytest_nel.datasets.hf import HubSource
 from pytest_nel.datasets.load import load_rows
 
 HERE = Path()
@@ -61,7 +60,7 @@ def test_a_function_that_fails_is_a_data_error_with_its_words() -> None:
         msg = "gone"
         raise KeyError(msg)
 
-    with pytest.raises(DataError, match=r"broken\(\): KeyError: 'gone'"):
+    with pytest.raises(DataError, match=rf"broken\(\): {__file__}:\d+: KeyError: 'gone'"):
         load_rows(broken, base=HERE)
 
 
@@ -109,71 +108,13 @@ def test_the_hash_depends_on_content_and_order_not_on_the_order_of_fields() -> N
 
 
 def test_an_unknown_scheme_lists_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"unknown datasets 's3'.*hf, local"):
+    with pytest.raises(ConfigError, match=r"unknown datasets 's3'.*hf, local, web"):
         load_rows("s3://bucket/x", base=HERE)
 
 
-COMMIT = "0123456789" * 4
+def test_a_function_that_would_end_the_process_is_an_error_with_its_line() -> None:
+    def ends() -> list[dict[str, Any]]:
+        sys.exit("no data today")
 
-
-def hub_split(*args: Any, **options: Any) -> Any:
-    class Split(list[dict[str, Any]]):
-        info = SimpleNamespace(
-            download_checksums={f"hf://datasets/{args[0]}@{COMMIT}/main/test.parquet": {}}
-        )
-
-    return Split([{"asked": [args[0], options["name"], options["split"]]}, {"asked": []}])
-
-
-def test_a_split_of_the_hub_is_read_and_pinned_to_its_commit() -> None:
-    source = HubSource("hf://openai/gsm8k?config=main&split=train", base=HERE, load=hub_split)
-
-    rows = source.read(1)
-
-    assert list(rows.rows) == [{"asked": ["openai/gsm8k", "main", "train"]}]
-    assert rows.revision == COMMIT
-    assert rows.where(0) == "openai/gsm8k train[0]"
-
-
-def test_the_split_is_test_and_the_revision_is_the_one_asked_for() -> None:
-    def load(*_: Any, **options: Any) -> list[dict[str, Any]]:
-        return [{"got": [options["name"], options["split"], options["revision"]]}]
-
-    rows = HubSource("hf://org/name?revision=v1", base=HERE, load=load).read(None)
-
-    assert list(rows.rows) == [{"got": [None, "test", "v1"]}]
-    assert rows.revision == "v1"
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "hf://org/name?splt=test",
-        "hf://org/name?split=",
-        "hf://o/n?split=a&split=b",
-        "hf://",
-        "hf://a#b",
-    ],
-)
-def test_an_address_that_is_not_understood_is_refused(spec: str) -> None:
-    with pytest.raises(DataError, match="expected"):
-        HubSource(spec, base=HERE)
-
-
-def test_what_the_hub_says_is_passed_on_in_a_line() -> None:
-    def load(*_: Any, **__: Any) -> Any:
-        msg = "Dataset 'org/name' doesn't exist\nmore"
-        raise FileNotFoundError(msg)
-
-    with pytest.raises(DataError, match=r"hf://org/name: cannot be loaded: Dataset .* exist$"):
-        HubSource("hf://org/name", base=HERE, load=load).read(None)
-
-
-def test_without_the_extra_the_pip_line_is_given() -> None:
-    import importlib.util
-
-    if importlib.util.find_spec("datasets"):
-        pytest.skip("the extra hf is installed here")
-
-    with pytest.raises(DataError, match=r"pip install 'pytest-nel\[hf\]'"):
-        load_rows("hf://org/name", base=HERE)
+    with pytest.raises(DataError, match=rf"ends\(\): {__file__}:\d+: SystemExit: no data today"):
+        load_rows(ends, base=HERE)

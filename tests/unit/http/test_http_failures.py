@@ -2,12 +2,15 @@
 
 import uuid
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import FailureKind as K
+from pytest_nel.http import faults
 from pytest_nel.http.failures import classify, status_in
+from pytest_nel.http.retry import Fault
 
 
 @pytest.mark.parametrize(
@@ -81,3 +84,19 @@ def test_any_text_can_be_classified(text: str, status: int | None) -> None:
     kind = classify(text, status)
 
     assert kind is None or isinstance(kind, K)
+
+
+@pytest.mark.parametrize(
+    ("fault", "slow"),
+    [
+        (faults.of_deadline(3.0), True),
+        (faults.of_exception(httpx.ReadTimeout("nothing came")), True),
+        (Fault(K.SERVER_ERROR, "HTTP 504", "gateway time-out", status=504), True),
+        (faults.of_exception(httpx.ConnectTimeout("no way in")), False),
+        (faults.of_exception(httpx.PoolTimeout("no slot")), False),
+        (faults.of_exception(httpx.ConnectError("[Errno 110] Connection timed out")), False),
+        (Fault(K.MODEL_TIMEOUT, "HTTP 503", "upstream connection timed out", status=503), False),
+    ],
+)
+def test_only_what_may_be_a_requests_own_doing_took_too_long(fault: Fault, *, slow: bool) -> None:
+    assert faults.timed_out(fault) is slow

@@ -259,7 +259,9 @@ def test_an_event_stream_is_known_without_its_content_type() -> None:
 
 def test_a_streamed_completion_is_put_together() -> None:
     body = stream(
-        'data: {"choices":[{"text":"4"}]}', 'data: {"choices":[{"text":"2"}]}', "data: [DONE]"
+        'data: {"choices":[{"text":"4"}]}',
+        'data: {"choices":[{"text":"2","finish_reason":"stop"}]}',
+        "data: [DONE]",
     )
 
     assert parse_reply(body).content == "42"

@@ -8,6 +8,8 @@ import pytest
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.http.openai import parse_reply, request_body
 
+ENDED = 'data: {"choices": [{"index": 0, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+
 
 def test_a_request_is_compact_json_in_utf8() -> None:
     body = request_body("m", {"messages": [{"role": "user", "content": "é"}]}, {"top_p": 1})
@@ -42,7 +44,7 @@ def test_log_probabilities_are_kept_streamed_or_not() -> None:
         "choices": [{"message": {"content": "4"}, "logprobs": {"content": [token]}}],
     }
     piece = {"choices": [{"delta": {"content": "4"}, "logprobs": {"content": [token]}}]}
-    stream = f"data: {json.dumps(piece)}\n\ndata: {json.dumps(piece)}\n\ndata: [DONE]\n\n"
+    stream = f"data: {json.dumps(piece)}\n\ndata: {json.dumps(piece)}\n\n{ENDED}"
 
     found = [parse_reply(json.dumps(plain).encode()), parse_reply(stream.encode())]
 
@@ -57,7 +59,7 @@ def test_log_probabilities_of_streamed_text_completions_are_kept() -> None:
         {"choices": [{"text": text, "logprobs": {"tokens": [text], "token_logprobs": [-0.5]}}]}
         for text in ("4", "2")
     ]
-    stream = "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces) + "data: [DONE]\n\n"
+    stream = "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces) + ENDED
 
     read = parse_reply(stream.encode())
 

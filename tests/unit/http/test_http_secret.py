@@ -43,7 +43,10 @@ async def test_an_echoed_key_is_in_no_field_of_the_reply(serve: Serve, way: str)
 @pytest.mark.asyncio
 async def test_a_key_that_a_stream_cuts_in_two_is_found(serve: Serve) -> None:
     pieces = [{"choices": [{"delta": {"content": part}}]} for part in ("sk/planted+4d9f", KEY[15:])]
-    lines = "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces) + "data: [DONE]\n\n"
+    end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    lines = (
+        "".join(f"data: {json.dumps(piece)}\n\n" for piece in (*pieces, end)) + "data: [DONE]\n\n"
+    )
     server = await serve(reply(lines.encode(), "200 OK", ["Content-Type: text/event-stream"]))
 
     response = await ask(server, api_key=KEY)
