@@ -5,9 +5,9 @@ import contextlib
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 
-import httpx
 import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -15,27 +15,32 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from pytest_nel.config.proxy import HOP_BY_HOP, secret_header
-from pytest_nel.core.errors import GracefulError
-from pytest_nel.core.exchange import Exchange, Reply, Request, Session
+from pytest_nel.core.errors import FailureKind, GracefulError, NelError
+from pytest_nel.core.exchange import Exchange, Lost, Reply, Request, Usage
 from pytest_nel.core.types import JsonObject
+from pytest_nel.core.under_way import Served
+from pytest_nel.http import faults
 from pytest_nel.http.client import ModelClient
-from pytest_nel.http.stream import StreamClient, broken
-from pytest_nel.http.upstream import Sent, as_object, reply_headers
-from pytest_nel.interceptors._events import Outlet, event_blocks
-from pytest_nel.interceptors._stream import (
+from pytest_nel.http.retry import Fault
+from pytest_nel.http.sse import (
     as_events,
     event,
+    event_blocks,
     final_of,
     is_of_another_kind,
     is_stream,
-    merge,
     merged,
+    outcome,
     wants_stream,
 )
+from pytest_nel.http.stream import BrokenStream, StreamClient
+from pytest_nel.http.upstream import PATHS, Sent, as_object, fault_in, reply_headers
+from pytest_nel.interceptors._events import Client, Outlet
 from pytest_nel.interceptors.pipeline import Chain
 
 _LOG = logging.getLogger(__name__)
 _PATH = re.compile(r"/s/(?P<token>[0-9a-f]+)(?P<rest>/.*)?")
+_PROBE = 60.0  # seconds at most
 _LARGEST = 64 * 1024 * 1024  # bytes of a request
 _OURS = HOP_BY_HOP | {"accept-encoding", "accept", "content-type"}
 _STREAM = "text/event-stream"
@@ -44,21 +49,6 @@ _NEVER = {"x-should-retry": "false"}
 
 class Server(uvicorn.Server):
     """A server that leaves signals to pytest."""
-
-    @classmethod
-    def of(cls, app: "App") -> "Server":
-        """The server of one proxy; its log is ours."""
-        return cls(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                ws="none",
-                server_header=False,
-                timeout_graceful_shutdown=3,
-            )
-        )
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -75,7 +65,7 @@ class App:
         sessions: Those that are served, by token; may change at any time.
     """
 
-    def __init__(self, client: ModelClient, chain: Chain, sessions: Mapping[str, Session]) -> None:
+    def __init__(self, client: ModelClient, chain: Chain, sessions: Mapping[str, Served]) -> None:
         self._client = client
         self._chain = chain
         self._sessions = sessions
@@ -94,8 +84,7 @@ class App:
         if scope["path"] == "/health" and asked.method == "GET":
             await JSONResponse({"status": "ok"})(scope, receive, send)
         elif found is None or session is None:
-            refused = _refusal(401, "unknown session", "authentication_error")
-            await refused(scope, receive, send)
+            await _unknown()(scope, receive, send)
         elif asked.method == "GET" and _below(found["rest"]) == "/models":
             await self._models()(scope, receive, send)
         elif asked.method != "POST":
@@ -107,40 +96,68 @@ class App:
         model = {"id": self._client.endpoint.model, "object": "model", "created": 0}
         return JSONResponse({"object": "list", "data": [{**model, "owned_by": "pytest-nel"}]})
 
-    async def _post(self, asked: HttpRequest, session: Session, path: str, send: Send) -> None:
-        """Answer, unless the client leaves: then nothing is asked any more for it."""
+    async def _post(self, asked: HttpRequest, session: Served, path: str, send: Send) -> None:
+        """Answer; what a client leaves ends, or goes on without it where the session keeps it."""
         try:
             body = await _body(asked)
         except ClientDisconnect:
             return
         if ".." in path.split("/"):
             body = _refusal(400, "the path leads out of the service", "invalid_request_error")
-        if isinstance(body, Response):
-            await body(asked.scope, asked.receive, send)
+        if session.over:
+            await _unknown()(asked.scope, asked.receive, send)
             return
-        answer = asyncio.create_task(self._answer(asked, body, session, path, send))
+        session.drop()  # what was left before is not the last request any more
+        if isinstance(body, Response):
+            session.usage.asked += 1
+            session.usage.refuse()
+            await body(asked.scope, asked.receive, send)
+        else:
+            await self._watched(asked, body, session, path, send)
+
+    async def _watched(
+        self, asked: HttpRequest, body: JsonObject, session: Served, path: str, send: Send
+    ) -> None:
+        client = Client(send)
+        answer = asyncio.create_task(self._answer(asked, body, session, path, client))
         gone = asyncio.create_task(_gone(asked.receive))
+        session.begins(answer, gone)
+        ending = {answer, gone}
         try:
-            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
+            if session.keeps and not answer.done():
+                session.keep(answer)
+                client.leave()
+                ending = {gone}
         finally:
-            for task in (answer, gone):
-                if not task.done():
-                    task.cancel()
-            await asyncio.wait({answer, gone})
-        if not answer.cancelled():
+            for task in ending:
+                task.cancel()
+            await asyncio.wait(ending)
+        if client.let_go and not client.begun:  # it may be there still, with the session at its end
+            await _unknown()(asked.scope, asked.receive, send)
+        elif client.let_go:
+            await client.dismiss()
+        elif answer in ending and not answer.cancelled():
             answer.result()
 
     async def _answer(
-        self, asked: HttpRequest, body: JsonObject, session: Session, path: str, send: Send
+        self, asked: HttpRequest, body: JsonObject, session: Served, path: str, client: Client
     ) -> None:
+        send = client.send
         endpoint = self._client.endpoint
         full = {"model": endpoint.model, **endpoint.generation, **body}
-        request = Request(path, full, _headers(asked))
-        out = Outlet(send, hold=self._chain.streams == "tail", redact=self._client.redacted)
+        out = self._outlet(send)
         exchange = Exchange(session)
+        session.usage.asked += 1
         try:
-            reply = await self._run(request, exchange, out)
+            reply, exchange, too_much = await self._outcome(
+                lambda: Request(path, full, _headers(asked)), exchange, out, client
+            )
+        except asyncio.CancelledError:
+            session.usage.left += out.begun
+            raise
         except GracefulError as error:
+            session.usage.refuse()
             code = "session_budget_exhausted"
             refused = _refusal(429, str(error), "invalid_request_error", code=code)
             await refused(asked.scope, asked.receive, send)
@@ -151,12 +168,40 @@ class App:
                 said = _refusal(500, "Internal adapter proxy error", "server_error")
                 await said(asked.scope, asked.receive, send)
             return
+        if too_much:
+            session.usage.refuse()
+            return
+        _count(reply, exchange, session.usage)
         if out.begun:
             await out.finish(reply)
         else:
             await _response(reply, full)(asked.scope, asked.receive, send)
 
-    async def _run(self, request: Request, exchange: Exchange, out: Outlet) -> Reply:
+    async def _outcome(
+        self, made: Callable[[], Request], exchange: Exchange, out: Outlet, client: Client
+    ) -> tuple[Reply, Exchange, bool]:
+        """What comes of a request, and whether it takes too long whenever it is made.
+
+        That is tried with those that nobody waits for, of clients that have had answers.
+        """
+        reply = await self._run(made(), exchange, out, client)
+        session = exchange.session
+        answered = session is not None and session.usage.requests
+        if not (client.let_go and answered and await self._serves(exchange.lost)):
+            return reply, exchange, False
+        again = Exchange(session)
+        try:
+            second = await self._run(made(), again, self._outlet(client.send), client)
+        except GracefulError:  # it may not be asked again, so nothing is known of it
+            return reply, exchange, False
+        return second, again, again.lost is not None and again.lost.timed_out
+
+    def _outlet(self, send: Send) -> Outlet:
+        return Outlet(send, hold=self._chain.streams == "tail", redact=self._client.redacted)
+
+    async def _run(
+        self, request: Request, exchange: Exchange, out: Outlet, client: Client
+    ) -> Reply:
         passes = wants_stream(request.body) and self._chain.streams != "whole"
         if passes:
             out.shows_usage = _asks_usage(request.body)
@@ -164,11 +209,12 @@ class App:
             request.body = {"stream_options": {"include_usage": True}, **request.body}
 
         async def whole(request: Request) -> Reply:
-            sent = await self._client.exchange(request)
+            sent = await self._client.exchange(request, asks_again=client.asks_again)
             exchange.latency_ms = sent.elapsed * 1000.0
             reply = sent.reply
             if isinstance(reply.body, bytes) and reply.ok and is_stream(reply.headers):
-                return merged(reply)
+                reply = merged(reply)
+            exchange.lost = self._lost(request, reply, sent.fault)
             return reply
 
         async def passing(request: Request) -> Reply:
@@ -176,38 +222,75 @@ class App:
                 return await whole(request)
             begin = asyncio.get_running_loop().time()
             try:
-                return await self._pass(request, out)
+                reply, fault = await self._pass(request, out)
             finally:
                 exchange.latency_ms = (asyncio.get_running_loop().time() - begin) * 1000.0
+            exchange.lost = self._lost(request, reply, fault)
+            return reply
 
         return await self._chain.run(request, exchange, passing if passes else whole)
 
-    async def _pass(self, request: Request, out: Outlet) -> Reply:
+    def _lost(self, request: Request, reply: Reply, fault: Fault | None) -> Lost | None:
+        """How the service failed, where the reply says that it did.
+
+        Who asks may choose the path: that one leads where the service's key does not is no news.
+        """
+        fault = fault or fault_in(reply, time.time())
+        if fault is None or not faults.of_the_service(fault):
+            return None
+        if fault.kind is FailureKind.AUTH and request.path not in PATHS.values():
+            return None
+        return Lost(fault.kind, self._client.redacted(str(fault)), faults.timed_out(fault))
+
+    async def _serves(self, lost: Lost | None) -> bool:
+        """Whether a request timed out before a service that answers others: then it is tried again.
+
+        Its client could otherwise have the service fail whenever it likes, by a request that lasts.
+        Of replicas another may be the one that hangs.
+        """
+        if lost is None or not lost.timed_out or len(self._client.endpoint.replicas) > 1:
+            return False
+        try:
+            fault = await self._streams.probe(min(self._client.endpoint.timeout, _PROBE))
+        except NelError:  # it is gone for good
+            return False
+        return fault is None or not faults.of_the_service(fault)
+
+    async def _pass(self, request: Request, out: Outlet) -> tuple[Reply, Fault | None]:
         """Send on what comes, while it comes; the reply is what it amounts to."""
         seen: list[str] = []
         try:
             async with self._streams.open(request) as got:
                 if isinstance(got, Sent):
-                    return got.reply
+                    return got.reply, got.fault
                 headers = reply_headers(got.headers)
                 if not is_stream(headers):
                     content = await got.aread()
                     sent = Sent(Reply(got.status_code, headers, as_object(content)), body=content)
                     self._client.clean(sent)
-                    return sent.reply
+                    return sent.reply, None
                 await out.begin(got.status_code, _shown(headers))
                 async for block in event_blocks(got.aiter_bytes()):
                     seen += await out.block(block)
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            reply = broken(error, self._client.endpoint.timeout)
-            await out.fail(reply)
-            return reply
+        except BrokenStream as broken:
+            await out.fail(broken.reply)
+            return broken.reply, None
         if is_of_another_kind(seen):
-            return Reply(got.status_code, headers, final_of(seen))
-        status, body = merge(seen)
+            return Reply(got.status_code, headers, final_of(seen)), None
+        status, body = outcome(seen)
         if status != 200:
             await out.fail(Reply(status, {}, body))
-        return Reply(status, headers, body)
+        return Reply(status, headers, body), None
+
+
+def _count(reply: Reply, exchange: Exchange, usage: Usage) -> None:
+    """Note what became of a request."""
+    if exchange.lost is not None:
+        usage.lost = exchange.lost
+    elif reply.ok:
+        usage.add(reply.body)
+    else:
+        usage.refuse()
 
 
 async def _body(asked: HttpRequest) -> JsonObject | Response:
@@ -268,6 +351,10 @@ def _response(reply: Reply, asked: JsonObject) -> Response:
         content = b"".join(event(payload) for payload in events)
         return Response(content, reply.status, headers, media_type=_STREAM)
     return JSONResponse(body, reply.status, headers)
+
+
+def _unknown() -> Response:
+    return _refusal(401, "unknown session", "authentication_error")
 
 
 def _refusal(

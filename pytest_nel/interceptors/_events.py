@@ -1,29 +1,85 @@
-"""Events passed on to a client while they come from the endpoint."""
+"""A client of the proxy, and events passed on to it while they come from the endpoint."""
 
+import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from starlette.types import Send
+from starlette.types import Message, Send
 
 from pytest_nel.core.exchange import Reply
 from pytest_nel.core.types import JsonObject
+from pytest_nel.http import faults
+from pytest_nel.http.retry import Fault
+from pytest_nel.http.sse import END, event, object_of, payloads
 from pytest_nel.interceptors._messages import choices_of
-from pytest_nel.interceptors._stream import END, event, object_of, payloads
+
+_SOON = 1.0  # seconds
+_NO_MORE = '{"error": {"message": "the session is over", "type": "session_over"}}'
 
 
-async def event_blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """Whole events, or comments, from the pieces of a stream; all line ends are made one."""
-    waiting = b""
-    async for piece in pieces:
-        waiting = waiting + piece
-        whole, ended, rest = waiting.replace(b"\r\n", b"\n").rpartition(b"\n\n")
-        if ended:
-            waiting = rest
-            for block in whole.split(b"\n\n"):
-                yield block.decode("utf-8", "replace")
-    if waiting.strip():
-        yield waiting.decode("utf-8", "replace")
+class Client:
+    """A client's end of a request, which may be let go while the request goes on.
+
+    Args:
+        send: What is sent to it.
+
+    Attributes:
+        begun: Whether it has been sent anything.
+        let_go: Whether nothing is sent to it any more.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._sending: asyncio.Task[Any] | None = None
+        self._interrupted = False
+        self._amid = False  # in an answer whose length it has not been told
+        self.begun = False
+        self.let_go = False
+
+    async def send(self, message: Message) -> None:
+        """Send it on, unless the client was let go."""
+        if self.let_go:
+            return
+        self.begun = True
+        self._sending = task = asyncio.current_task()
+        assert task is not None
+        try:
+            await self._send(message)
+            if message["type"] == "http.response.start":
+                self._amid = all(name != b"content-length" for name, _ in message["headers"])
+            else:
+                self._amid = self._amid and message.get("more_body", False)
+        except asyncio.CancelledError:
+            if not self._interrupted or task.uncancel():
+                raise
+        finally:
+            self._sending = None
+
+    def leave(self) -> None:
+        """Let it go; who waits for it to take something waits no more."""
+        self.let_go = True
+        if self._sending is not None:
+            self._interrupted = True
+            self._sending.cancel()
+
+    async def dismiss(self) -> None:
+        """Tell one that was let go amid a stream that no more comes, if it reads that soon."""
+        if not self._amid:
+            return
+        last = {"type": "http.response.body", "body": event(_NO_MORE), "more_body": False}
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SOON):
+                await self._send(last)
+
+    def asks_again(self, fault: Fault) -> bool:
+        """Whether a request is sent once more that has failed so.
+
+        Without its client not one that had all of the service's time: how the service does is
+        known then, and nobody reads what would come.
+        """
+        return not (self.let_go and fault.reason == faults.DEADLINE)
 
 
 class Outlet:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 from typing import Annotated
 
-import httpx
 from pydantic import ConfigDict, Field, field_validator
 
 from pytest_nel.config.schema import Model
 from pytest_nel.config.urls import secret_in, split_url
+from pytest_nel.core.errors import InfraError
 from pytest_nel.core.exchange import Exchange, Interceptor, Reply
+from pytest_nel.http.webhook import Webhook
 from pytest_nel.interceptors.place import Place
 
 _LOG = logging.getLogger(__name__)
@@ -88,9 +89,9 @@ class ProgressTracking(Interceptor):
 
     async def _post(self, url: str) -> None:
         try:
-            async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+            async with Webhook(url, patience=_PATIENCE) as webhook:
                 while self._told != self._completed:
                     self._told = self._completed
-                    await client.post(url, json={"completed": self._told})
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            _LOG.debug("%s: the webhook: %s", self._place.service, type(error).__name__)
+                    await webhook.post({"completed": self._told})
+        except InfraError as error:
+            _LOG.debug("%s: %s", self._place.service, error)

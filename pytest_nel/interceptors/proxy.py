@@ -8,8 +8,9 @@ import socket
 from typing import TYPE_CHECKING
 
 from pytest_nel.core.errors import ConfigError
-from pytest_nel.core.exchange import Session
+from pytest_nel.core.exchange import Usage
 from pytest_nel.core.types import AttemptKey
+from pytest_nel.core.under_way import Served
 from pytest_nel.http.client import ModelClient
 from pytest_nel.interceptors.pipeline import Chain
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _START = 10.0  # seconds
 _STOP = 10.0
+_GRACE = 3  # seconds for requests under way
 
 
 class AdapterProxy:
@@ -43,7 +45,7 @@ class AdapterProxy:
         self._chain = chain
         self._host = _checked(host)
         self._port = port
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, Served] = {}
         self._server: Server | None = None
         self._app: App | None = None
         self._task: asyncio.Task[None] | None = None
@@ -57,6 +59,7 @@ class AdapterProxy:
         if self._task is not None:
             return
         try:
+            from pytest_nel.http.serving import settings  # noqa: PLC0415
             from pytest_nel.interceptors._asgi import App, Server  # noqa: PLC0415  # an extra
         except ImportError as error:
             msg = (
@@ -68,7 +71,7 @@ class AdapterProxy:
         await self._chain.open()
         listener = self._listener()
         self._app = App(self._client, self._chain, self._sessions)
-        self._server = Server.of(self._app)
+        self._server = Server(settings(self._app, grace=_GRACE))
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]))
         async with asyncio.timeout(_START):
             while not self._server.started:
@@ -76,11 +79,13 @@ class AdapterProxy:
                     await self._task
                 await asyncio.sleep(0.005)
 
-    def url_for(self, session: str | AttemptKey) -> str:
+    def url_for(self, session: str | AttemptKey, *, keeps: bool = False) -> str:
         """A new URL for one session, ``http://host:port/s/<token>/v1``; known until :meth:`end`.
 
         Args:
             session: The attempt, or a name that is the same in every run.
+            keeps: Whether a request goes on when its client has left, until the session's next one
+                or its :meth:`end`; for :meth:`settled`.
 
         Raises:
             ConfigError: The proxy is not started.
@@ -90,20 +95,42 @@ class AdapterProxy:
             raise ConfigError(msg)
         token = secrets.token_hex(16)
         if isinstance(session, str):
-            self._sessions[token] = Session(session)
+            self._sessions[token] = Served(session, keeps=keeps)
         else:
-            self._sessions[token] = Session(attempt=session)
+            self._sessions[token] = Served(attempt=session, keeps=keeps)
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}/s/{token}/v1"
 
+    def usage(self, url: str) -> Usage:
+        """What has been asked at a session's URL so far; it goes on counting."""
+        return self._sessions[_token(url)].usage
+
+    async def settled(self, url: str) -> None:
+        """Serve a session's URL no more, and wait for what its last requests come to.
+
+        Their clients are told nothing any more. That takes as long as the service's own limits
+        allow: its retries, but none after a request that took all of its time-out. Where that
+        follows on answers, one small request of ours tells whether the service hangs; its tokens
+        are counted nowhere.
+
+        Args:
+            url: That of a session which keeps requests.
+        """
+        await self._sessions[_token(url)].settled()
+
     def end(self, url: str) -> None:
-        """Serve a session's URL no more; requests under way are answered."""
-        self._sessions.pop(url.partition("/s/")[2].partition("/")[0], None)
+        """Serve a session's URL no more; requests under way are answered, if anybody is there."""
+        session = self._sessions.pop(_token(url), None)
+        if session is not None:
+            session.ends()
 
     async def stop(self) -> None:
         """End what is under way and listen no more; safe to call twice."""
         task, self._task = self._task, None
+        dropped = [each for session in self._sessions.values() for each in session.ends()]
         self._sessions.clear()
+        if dropped:
+            await asyncio.wait(dropped)
         if task is not None and self._server is not None:
             self._server.should_exit = True
             done, _ = await asyncio.wait([task], timeout=_STOP)
@@ -128,6 +155,10 @@ class AdapterProxy:
             raise ConfigError(msg) from error
         self._port = int(listener.getsockname()[1])
         return listener
+
+
+def _token(url: str) -> str:
+    return url.partition("/s/")[2].partition("/")[0]
 
 
 def _checked(host: str) -> str:

@@ -2,7 +2,7 @@
 
 from pytest_nel.config.schema import Model
 from pytest_nel.core.exchange import Exchange, Interceptor, Reply, Request
-from pytest_nel.interceptors._stream import is_stream, merged
+from pytest_nel.http.sse import is_stream, merged
 from pytest_nel.interceptors.place import Place
 
 

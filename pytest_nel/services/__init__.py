@@ -1,8 +1,5 @@
 """Where models run, one file a kind of deployment."""
 
-from collections.abc import Mapping
-
-from pytest_nel.core.errors import UnknownName
 from pytest_nel.core.protocols import Service
 from pytest_nel.core.registry import Registry
 
@@ -20,29 +17,15 @@ REGISTRY: Registry[Service] = Registry(
         "trt_llm": "pytest_nel.services.trt_llm:TrtLlmService",
         "vllm": "pytest_nel.services.vllm:VllmService",
     },
+    refused={
+        "dynamo": (
+            "is NATS, etcd, a frontend and workers on several machines, which needs a cluster: "
+            "start it there and use type api with its URL, or type command for one that a script "
+            "starts"
+        ),
+        "custom": (
+            "names no class here: register yours as an entry point of the group "
+            "pytest_nel.services and use its name as the type, or use type command"
+        ),
+    },
 )
-
-REFUSED: Mapping[str, str] = {
-    "dynamo": (
-        "is NATS, etcd, a frontend and workers on several machines, which needs a cluster: start "
-        "it there and use type api with its URL, or type command for one that a script starts"
-    ),
-    "custom": (
-        "names no class here: register yours as an entry point of the group pytest_nel.services "
-        "and use its name as the type, or use type command"
-    ),
-}
-"""Types of other tools that are none here, and the way out."""
-
-
-def service_class(kind: str) -> type[Service]:
-    """The class behind a type of services.
-
-    Raises:
-        UnknownName: There is none; the message says what is near, or why it is refused.
-    """
-    reason = REFUSED.get(kind)
-    if reason is not None and kind not in set(REGISTRY):
-        msg = f"type {kind!r} {reason}"
-        raise UnknownName(msg)
-    return REGISTRY.load(kind)

@@ -69,7 +69,7 @@ def in_container(container: Container, where: str, port: int, env: Mapping[str, 
     }
     command = [sys.executable, "-P", str(_RUNNER), json.dumps(order)]
     values = {_PREFIX + name: value for name, value in env.items()}
-    return Launch(command, values, patience=_PATIENCE)
+    return Launch(command, values, patience=_PATIENCE, contained=True)
 
 
 def owner(pid: int) -> dict[str, str]:

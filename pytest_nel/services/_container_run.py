@@ -161,15 +161,16 @@ def _remove(client: docker.DockerClient, name: str) -> None:
 
 
 def _sweep(client: docker.DockerClient) -> None:
-    """Remove what killed processes of this machine have left."""
-    for container in client.containers.list(all=True, filters={"label": _OWNER}):
+    """Remove what services of killed processes of this machine have left."""
+    # As they are listed: to inspect each would wait for any on which the daemon hangs.
+    for one in client.api.containers(all=True, filters={"label": [_OWNER, _SERVICE]}):
         try:
-            owner = json.loads(container.labels[_OWNER])
+            owner = json.loads(one["Labels"][_OWNER])
         except (KeyError, ValueError):
             continue
         if _is_gone(owner):
             with contextlib.suppress(APIError):  # another does the same
-                container.remove(force=True, v=True)
+                client.api.remove_container(one["Id"], force=True, v=True)
 
 
 def _is_gone(owner: dict[str, str]) -> bool:

@@ -10,8 +10,13 @@ from typing import ClassVar
 from pytest_nel.core.types import Endpoint, Protocol
 from pytest_nel.services._process import HOST
 from pytest_nel.services._readiness import PATHS, Probe
-from pytest_nel.services._server import Launch, Rules, Server
+from pytest_nel.services._server import Death, Launch, Rules, Server
 from pytest_nel.services.logs import log_name
+
+_SOME_PORT = 10_000
+"""Stands in a command that is looked at and not run."""
+NOWHERE = f"http://{HOST}:0"
+"""Stands for the URL of a server that is not started."""
 
 
 class Replicas:
@@ -34,6 +39,11 @@ class Replicas:
     def gone(self) -> str | None:
         """Why nobody is left to answer, or None."""
         return self.trouble if all(server.trouble for server in self._servers) else None
+
+    @property
+    def deaths(self) -> list[Death]:
+        """How those have ended that are gone for good."""
+        return [server.death for server in self._servers if server.trouble]
 
     def start(self) -> list[Probe]:
         """Start all and wait until all are ready (blocking); when one fails, all are ended.
@@ -90,6 +100,10 @@ class Deployment(ABC):
         self._replicas: Replicas | None = None
 
     @abstractmethod
+    def start(self) -> Endpoint:
+        """Start the servers and wait until they are ready (blocking)."""
+
+    @abstractmethod
     def _launch(self, port: int, replica: int) -> Launch:
         """What is run on a port."""
 
@@ -107,7 +121,15 @@ class Deployment(ABC):
         """Why no server is left, for good, or None."""
         return None if self._replicas is None else self._replicas.gone
 
-    def _start(self, replicas: int, port: int | None, max_restarts: int) -> list[Probe]:
+    def would_run(self) -> Launch | None:
+        """What a start would run first, to be looked at; None where it would run nothing.
+
+        Raises:
+            ConfigError: What it would refuse before it runs anything.
+        """
+        return self._launch(_SOME_PORT, 0)
+
+    def _start(self, replicas: int, port: int | None, max_restarts: int | None) -> list[Probe]:
         """Start them; their probes, in order."""
         self._replicas = Replicas(
             [self._server(index, replicas, port, max_restarts) for index in range(replicas)]
@@ -119,7 +141,9 @@ class Deployment(ABC):
         """Seconds between looks at a health page while it serves; None looks at none."""
         return None
 
-    def _server(self, index: int, replicas: int, port: int | None, max_restarts: int) -> Server:
+    def _server(
+        self, index: int, replicas: int, port: int | None, max_restarts: int | None
+    ) -> Server:
         return Server(
             f"{self._where}[{index}]" if replicas > 1 else self._where,
             self._log_dir / log_name(self._name, index, replicas),
@@ -132,6 +156,22 @@ class Deployment(ABC):
         """End the servers and all they have started; harmless when none is running."""
         if self._replicas is not None:
             self._replicas.stop()
+
+
+class ModelDeployment(Deployment):
+    """One that serves a model: what is known of it does not wait for its start."""
+
+    @abstractmethod
+    def _endpoint(self, urls: Sequence[str]) -> Endpoint:
+        """What its options describe, at these request URLs."""
+
+    def described(self) -> Endpoint:
+        """Its endpoint, complete but for where it is: nothing is started.
+
+        Raises:
+            ConfigError: A file, a package or a variable that it needs is missing.
+        """
+        return self._endpoint([NOWHERE])
 
 
 def probe_of(

@@ -1,7 +1,7 @@
 """An engine that serves weights, on this machine or in a container: vLLM, SGLang and the like."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from pytest_nel.config.env_map import resolve, secret_names
 from pytest_nel.core.types import Endpoint
 from pytest_nel.services import _identity
 from pytest_nel.services._container import EVERYWHERE, INSIDE, Container, in_container
-from pytest_nel.services._deployment import Deployment, probe_of
+from pytest_nel.services._deployment import ModelDeployment, probe_of
 from pytest_nel.services._options import ContainerOptions, EngineOptions, endpoint_of
 from pytest_nel.services._process import HOST
 from pytest_nel.services._readiness import Probe
@@ -22,7 +22,7 @@ ANSWERS_BY = (
 )
 
 
-class Contained(Deployment):
+class Contained(ModelDeployment):
     """A model server with the options of a container; a subclass says what is run."""
 
     answers_by: ClassVar[tuple[str, ...]] = ANSWERS_BY
@@ -63,10 +63,14 @@ class Contained(Deployment):
         """
         options = self._options
         probes = self._start(options.replicas, options.port, options.max_restarts)
+        return self._endpoint([probe.url for probe in probes])
+
+    def _endpoint(self, urls: Sequence[str]) -> Endpoint:
+        options = self._options
         return endpoint_of(
             self._name,
             options,
-            urls=[probe.url for probe in probes],
+            urls=urls,
             protocol=options.protocol,
             model=self.served,
         )

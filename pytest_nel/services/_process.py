@@ -23,6 +23,8 @@ HOST = "127.0.0.1"
 #: waiting for a restart, would otherwise take the server's place.
 _PORTS = range(10_000, 32_768)
 _PORT_TRIES = 200
+_LOCK_TRIES = 20
+"""Each is in vain only where somebody has let go of the port within microseconds."""
 _SUPERVISOR = Path(__file__).with_name("_supervisor.py")
 _TAIL_LINES = 15
 _TAIL_BYTES = 20_000
@@ -245,18 +247,23 @@ class HeldPort:
 
     @classmethod
     def _held(cls, number: int) -> "HeldPort | None":
-        lock = _open(Path(tempfile.gettempdir(), f"nel-port-{number}.lock"))
-        if lock is None:
-            return cls(number, None)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            return None
-        except OSError:  # this file system has no locks
-            os.close(lock)
-            lock = None
-        return cls(number, lock)
+        path = _lock_of(number)
+        for _ in range(_LOCK_TRIES):
+            lock = _open(path)
+            if lock is None:
+                return cls(number, None)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                return None
+            except OSError:  # this file system has no locks
+                os.close(lock)
+                return cls(number, None)
+            if _is_at(lock, path):
+                return cls(number, lock)
+            os.close(lock)  # whoever held it has removed it meanwhile: others lock another file
+        return None
 
     def check(self, where: str) -> None:
         """Refuse a port where somebody listens."""
@@ -268,10 +275,29 @@ class HeldPort:
             raise ConfigError(msg)
 
     def release(self) -> None:
-        """Let others have it; harmless twice."""
+        """Let others have it and remove the file; harmless twice."""
         lock, self._lock = self._lock, None
-        if lock is not None:
-            os.close(lock)
+        if lock is None:
+            return
+        path = _lock_of(self.number)
+        if _is_at(lock, path):
+            with contextlib.suppress(OSError):  # of another user, in a folder for all
+                path.unlink()  # while it is locked: who opens it now sees that it is gone
+        os.close(lock)
+
+
+def _lock_of(number: int) -> Path:
+    return Path(tempfile.gettempdir(), f"nel-port-{number}.lock")
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        there = path.lstat()
+    except OSError:
+        return False
+    mine = os.fstat(descriptor)
+    return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _open(path: Path) -> int | None:

@@ -26,12 +26,14 @@ class Launch(NamedTuple):
         env: Variables beside ours; they are on no command line.
         cwd: Where it runs; None means here.
         patience: Seconds between the polite signal to end and the other one.
+        contained: Whether the command runs a container, which a daemon makes.
     """
 
     command: list[str]
     env: Mapping[str, str]
     cwd: Path | None = None
     patience: float = POLITE
+    contained: bool = False
 
 
 class Rules(NamedTuple):
@@ -39,14 +41,26 @@ class Rules(NamedTuple):
 
     Attributes:
         port: Where it is to listen; None takes a free port.
-        max_restarts: How often it is started again.
+        max_restarts: How often it is started again; None: never, and nobody can say otherwise.
         look_every: Seconds between looks at its health page while it serves; None looks at
             nothing but whether it runs.
     """
 
     port: int | None
-    max_restarts: int
+    max_restarts: int | None
     look_every: float | None = None
+
+
+class Death(NamedTuple):
+    """How a server has ended.
+
+    Attributes:
+        status: As a shell says it; None where it did not come up again.
+        words: The last lines of its log, safe to show but for secrets.
+    """
+
+    status: int | None
+    words: str
 
 
 class Server:
@@ -58,6 +72,9 @@ class Server:
         launch: What to run on a port; asked again for each start.
         probe: What must answer on a port before it counts as ready.
         rules: How it is kept.
+
+    Attributes:
+        death: How it has ended, where it is gone for good.
     """
 
     def __init__(  # the edges, all by keyword
@@ -78,6 +95,7 @@ class Server:
         self._changing = threading.Lock()
         self._watcher: threading.Thread | None = None
         self._trouble: str | None = None
+        self.death = Death(None, "")
         self._held: HeldPort | None = None
 
     @property
@@ -145,7 +163,7 @@ class Server:
             status = self._death(probe)
             if self._stopping.is_set():
                 return
-            if restarts >= self._rules.max_restarts:
+            if restarts >= (self._rules.max_restarts or 0):
                 break
             restarts += 1
             self._say(f"{_ended(status)}; restart {restarts} of {self._rules.max_restarts}")
@@ -162,10 +180,9 @@ class Server:
                     self._process.stop()
             else:
                 self._say("the server is ready again")
-        allowed = f"after {restarts} restarts" if restarts else "and max_restarts is 0"
-        trouble = (
-            f"{self._where}: {_ended(status)} {allowed}, so it is gone; see {self._process.log}"
-        )
+        self.death = Death(status, self._process.tail())
+        ended = _ended(status) + _allowed(restarts, self._rules.max_restarts)
+        trouble = f"{self._where}: {ended}, so it is gone; see {self._process.log}"
         self._say(trouble)
         self._trouble = trouble
 
@@ -187,6 +204,12 @@ class Server:
         _LOG.warning("%s: %s", self._where, text)
         with contextlib.suppress(OSError):  # a full disk: the run has worse problems
             self._process.note(text)
+
+
+def _allowed(restarts: int, most: int | None) -> str:
+    if most is None:
+        return ""
+    return f" after {restarts} restarts" if restarts else " and max_restarts is 0"
 
 
 def _ended(status: int | None) -> str:

@@ -5,7 +5,7 @@ The command runs under a supervisor, so nothing of it outlives this process; see
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -16,7 +16,7 @@ from pytest_nel.config.schema import KeyReference
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import Endpoint
 from pytest_nel.core.values import is_secret
-from pytest_nel.services._deployment import Deployment, probe_of
+from pytest_nel.services._deployment import ModelDeployment, probe_of
 from pytest_nel.services._identity import OF_A_PLACE, given, hides
 from pytest_nel.services._options import DeployedOptions, endpoint_of
 from pytest_nel.services._placeholders import check, fill, named, words
@@ -30,7 +30,7 @@ _Path = Annotated[str, Field(pattern=r"^/[!-~]*$")]
 _OF_A_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)|([A-Za-z_]\w*))")
 
 
-class CommandService(Deployment):
+class CommandService(ModelDeployment):
     """A server of the user's own, on a loopback port, gone when this process is gone."""
 
     answers_by: ClassVar[tuple[str, ...]] = (
@@ -147,19 +147,24 @@ class CommandService(Deployment):
             ConfigError: The key, a variable, the folder, the program or the port cannot be used.
             InfraError: The server ended or was not ready in time; the message has its last words.
         """
-        config = self._config
-        self._key = None
-        if config.api_key is not None:
-            self._key = resolve_secret(config.api_key, where=f"{self._where}.api_key")
+        config, self._key = self._config, self._read_key()
         probes = self._start(config.replicas, config.port, config.max_restarts)
+        return self._endpoint([probe.url for probe in probes])
+
+    def _endpoint(self, urls: Sequence[str]) -> Endpoint:
+        config = self._config
         return endpoint_of(
             self._name,
             config,
-            urls=[probe.url for probe in probes],
+            urls=urls,
             protocol=config.protocol,
             model=config.model or self._name,
-            api_key=self._key,
+            api_key=self._read_key(),
         )
+
+    def _read_key(self) -> str | None:
+        written = self._config.api_key
+        return None if written is None else resolve_secret(written, where=f"{self._where}.api_key")
 
     @property
     def look_every(self) -> float | None:

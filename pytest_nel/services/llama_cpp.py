@@ -5,7 +5,7 @@ SmolLM2-135M-Instruct (Apache-2.0, 98 MB), which is weak, and therefore has scor
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import Endpoint, Protocol
-from pytest_nel.services._deployment import Deployment, probe_of
+from pytest_nel.services._deployment import ModelDeployment, probe_of
 from pytest_nel.services._identity import given
 from pytest_nel.services._options import MAX_REPLICAS, ModelOptions, RunOptions, endpoint_of
 from pytest_nel.services._readiness import Probe
@@ -32,7 +32,7 @@ _PROBED = 1 << 20
 _DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-class LlamaCppService(Deployment):
+class LlamaCppService(ModelDeployment):
     """Server processes on loopback ports, gone when this process is gone."""
 
     answers_by: ClassVar[tuple[str, ...]] = ("protocol", "model", "generation")
@@ -87,16 +87,29 @@ class LlamaCppService(Deployment):
         self._model = self._model_file()
         config = self._config
         probes = self._start(config.replicas, config.port, config.max_restarts)
+        return self._endpoint([probe.url for probe in probes])
+
+    def _endpoint(self, urls: Sequence[str]) -> Endpoint:
+        config, self._model = self._config, self._model_file()
         slots = config.parallel * config.replicas
         return endpoint_of(
             self._name,
             config,
-            urls=[probe.url for probe in probes],
+            urls=urls,
             protocol=config.protocol,
             model=self._model.stem,
             max_concurrent=min(slots, config.max_concurrent or slots),
             weights=_weights(self._model),
         )
+
+    def would_run(self) -> Launch | None:
+        """What a start would run.
+
+        Raises:
+            ConfigError: The model file or the packages that serve it are missing.
+        """
+        self._model = self._model_file()
+        return super().would_run()
 
     def _model_file(self) -> Path:
         if find_spec("xllamacpp") is None:

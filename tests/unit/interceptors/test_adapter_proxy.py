@@ -16,6 +16,7 @@ from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.interceptors.proxy import AdapterProxy
 from tests.unit.interceptors.chains import answer
+from tests.unit.interceptors.proxies import proxy_before
 from tests.unit.interceptors.upstream import Answer, ModelServer
 
 pytestmark = pytest.mark.asyncio
@@ -30,18 +31,10 @@ async def proxied(
 ) -> AsyncIterator[tuple[AdapterProxy, ModelServer]]:
     """A server that answers so, and the adapter proxy of a suite's service before it."""
     monkeypatch.setenv("MY_KEY", KEY)
-    async with ModelServer(said).running() as server:
-        limits = {} if "max_retries" in block else {"max_retries": 0}
-        service = {"type": "api", "url": server.url, "protocol": "chat_completions", "model": "m"}
-        raw = {**service, **limits, "api_key": "${MY_KEY}", "proxy": block}
-        parts = Parts({"s": PluginSpec.model_validate(raw)}, log_dir=folder / "logs")
-        proxy = parts.adapter("s")
-        await proxy.start()
-        try:
-            yield proxy, server
-        finally:
-            await proxy.stop()
-            await parts.close_async()
+    limits = {} if "max_retries" in block else {"max_retries": 0}
+    more: dict[str, Any] = {**limits, "api_key": "${MY_KEY}", "proxy": block}
+    async with proxy_before(said, folder, **more) as both:
+        yield both
 
 
 def whole(_body: dict[str, Any]) -> Response:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_nel.interceptors._stream import as_events, event, merge, payloads
+from pytest_nel.http.sse import as_events, event, outcome, payloads
 from pytest_nel.interceptors.payload_modifier import changed
 from pytest_nel.interceptors.reasoning import split
 from tests.unit.interceptors.chains import Upstream, chain, through
@@ -106,7 +106,7 @@ def test_a_reply_survives_being_streamed(messages: list[dict[str, Any]], chat: b
     body = {"id": "x", "object": kind, "choices": choices, "usage": {"completion_tokens": 1}}
     wire = b"".join(event(payload) for payload in as_events(copy.deepcopy(body)))
 
-    status, merged = merge(list(payloads(wire.decode())))
+    status, merged = outcome(list(payloads(wire.decode())))
 
     assert (status, merged) == (200, body)
 
@@ -115,6 +115,6 @@ def test_a_stream_without_its_end_and_one_with_an_error_are_errors() -> None:
     piece = json.dumps({"choices": [{"delta": {"content": "half"}}]})
     failed = json.dumps({"error": {"message": "no", "code": 429}})
 
-    assert merge([piece])[0] == 502
-    assert merge([piece, failed])[0] == 429
-    assert merge([piece, '{"error": "no"}'])[0] == 502
+    assert outcome([piece])[0] == 502
+    assert outcome([piece, failed])[0] == 429
+    assert outcome([piece, '{"error": "no"}'])[0] == 502

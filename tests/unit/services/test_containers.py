@@ -261,7 +261,8 @@ def test_replicas_are_containers_of_their_own(model: Make) -> None:
     assert len(set(endpoint.replicas)) == 2
     docker = client()
     try:
-        names = [one.name for one in docker.containers.list() if service._name in one.name]
+        running = docker.containers.list(ignore_removed=True)
+        names = [one.name for one in running if service._name in one.name]
     finally:
         docker.close()
     assert len(names) == 2

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import ConfigError, InfraError
 from pytest_nel.engine.fingerprint import answering
-from pytest_nel.services import service_class
+from pytest_nel.services import REGISTRY as SERVICES
 from tests.support.processes import command_lines, gone
 from tests.unit.services.commands import LINUX
 from tests.unit.services.standins import calls, stand_in
@@ -30,7 +30,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     made: list[Any] = []
 
     def build(kind: str, **options: Any) -> Any:
-        cls: Any = service_class(kind)
+        cls: Any = SERVICES.load(kind)
         given = {"model": "org/m", "protocol": "chat_completions", **options}
         made.append(cls("mine", cls.Config.model_validate(given), log_dir=tmp_path / "logs"))
         return made[-1]

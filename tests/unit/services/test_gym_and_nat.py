@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.errors import ConfigError, InfraError
 from pytest_nel.engine.runtime import Parts
-from pytest_nel.services import service_class
+from pytest_nel.services import REGISTRY as SERVICES
 from tests.unit.services.commands import SERVED, ask
 from tests.unit.services.standins import calls, stand_in
 
@@ -25,7 +25,7 @@ def server(tmp_path: Path) -> Iterator[Make]:
     made: list[Any] = []
 
     def build(kind: str, **options: Any) -> Any:
-        cls: Any = service_class(kind)
+        cls: Any = SERVICES.load(kind)
         made.append(cls("mine", cls.Config.model_validate(options), log_dir=tmp_path / "logs"))
         return made[-1]
 
@@ -39,6 +39,12 @@ def test_a_gym_is_up_when_one_of_its_pages_answers(server: Make) -> None:
 
     assert endpoint.kind == "resource"
     assert ask(endpoint, "health") == "ok"
+
+
+def test_a_gym_may_serve_a_benchmark_of_ours(server: Make) -> None:
+    endpoint = server("gym", benchmark="basics").start()
+
+    assert ask(endpoint, "dataset_size") == {"size": 72}
 
 
 def test_a_gym_that_is_there_is_not_started(server: Make, tmp_path: Path) -> None:
@@ -56,9 +62,12 @@ def test_a_gym_that_does_not_come_up_is_said(server: Make) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "`server_cmd` to start one"),
-        ({"url": "http://a", "server_cmd": LINE}, "`server_cmd` to start one"),
-        ({"benchmark": "gsm8k"}, "benchmark: serving a benchmark of ours is not supported yet"),
+        ({}, "expected one of `url` of a server"),
+        ({"url": "http://a", "server_cmd": LINE}, "expected one of `url` of a server"),
+        ({"benchmark": "basics", "url": "http://a"}, "expected one of `url` of a server"),
+        ({"benchmark": "basics", "image": "i"}, "image: a benchmark is served on this machine"),
+        ({"server_cmd": LINE, "sandbox": {"type": "local"}}, "sandbox: it is that of a `bench"),
+        ({"benchmark": "basics", "sandbox": "box"}, "no sandbox is called 'box'"),
         ({"server_cmd": "serve"}, "does not say {port}"),
         ({"server_cmd": "serve {prt}"}, "unknown placeholder {prt}"),
         ({"url": "gym:8000"}, "expected http"),
@@ -66,7 +75,7 @@ def test_a_gym_that_does_not_come_up_is_said(server: Make) -> None:
     ],
 )
 def test_what_a_gym_cannot_be_is_refused(options: dict[str, Any], said: str) -> None:
-    gym: Any = service_class("gym")
+    gym: Any = SERVICES.load("gym")
 
     with pytest.raises(ValidationError) as caught:
         gym.Config.model_validate(options)

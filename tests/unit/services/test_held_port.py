@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_nel.core.errors import ConfigError
+from pytest_nel.core.locks import fcntl
 from pytest_nel.services._process import HeldPort
 from tests.support.processes import until
 from tests.unit.services.commands import LINUX, Make, ask, log
@@ -72,6 +73,55 @@ def test_a_process_that_dies_holds_nothing(port: int, tmp_path: Path) -> None:
         other.kill()
 
     HeldPort.take("services.a", port).release()
+
+
+def test_nothing_is_left_of_a_port_that_was_held(port: int, tmp_path: Path) -> None:
+    left_by_the_dead = tmp_path / f"nel-port-{port}.lock"
+    left_by_the_dead.touch()
+
+    held = HeldPort.take("services.a", port)
+    there = left_by_the_dead.exists()
+    held.release()
+
+    assert there, "others see that it is held by this file"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_somebody_has_replaced_is_not_removed(port: int, tmp_path: Path) -> None:
+    file = tmp_path / f"nel-port-{port}.lock"
+    first = HeldPort.take("services.a", port)
+    file.unlink()  # as by who tidies the temporary folder
+    second = HeldPort.take("services.b", port)
+
+    first.release()
+
+    assert file.exists()
+    with pytest.raises(ConfigError, match="another run"):
+        HeldPort.take("services.c", port)
+    second.release()
+
+
+def test_a_file_that_is_replaced_just_before_it_is_locked_makes_no_second_holder(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = HeldPort.take("services.a", port)
+    rivals: list[HeldPort] = []
+    flock = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        """The first lets go, and another takes the port, between our open and our lock."""
+        monkeypatch.setattr(fcntl, "flock", flock)
+        first.release()
+        rivals.append(HeldPort.take("services.b", port))
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+
+    with pytest.raises(ConfigError, match="another run"):
+        HeldPort.take("services.c", port)
+
+    rivals[0].release()
+    HeldPort.take("services.c", port).release()
 
 
 def test_where_no_lock_can_be_made_only_what_listens_is_seen(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from pytest_nel.config.schema import Prices
 from pytest_nel.core.errors import UnknownName
-from pytest_nel.services import REFUSED, REGISTRY, service_class
+from pytest_nel.services import REGISTRY
 
 NO_MODELS = {"gym", "nat"}
 MODELS = sorted(set(REGISTRY.rows) - NO_MODELS)
@@ -56,11 +56,11 @@ def test_prices_that_mean_nothing_are_refused(prices: dict[str, Any], place: tup
 @pytest.mark.parametrize(("kind", "way_out"), [("dynamo", "type api"), ("custom", "entry point")])
 def test_types_of_other_tools_are_refused_with_a_way_out(kind: str, way_out: str) -> None:
     with pytest.raises(UnknownName, match=f"type '{kind}' .*{way_out}"):
-        service_class(kind)
+        REGISTRY.load(kind)
 
 
 def test_no_type_is_both_there_and_refused() -> None:
-    assert not set(REFUSED) & set(REGISTRY.rows)
+    assert not any(REGISTRY.refusal(name) for name in REGISTRY.rows)
 
 
 CLUSTER: list[tuple[dict[str, Any], str]] = [
