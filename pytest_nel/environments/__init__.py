@@ -9,7 +9,7 @@ from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.registry import Registry
 
 #: Schemes of the reference system that have no environment here yet.
-_LATER = frozenset({"container", "gym", "harbor", "lm-eval", "skills", "vlmevalkit"})
+_LATER = frozenset({"container", "lm-eval", "skills", "vlmevalkit"})
 
 
 class FromName(Protocol):
@@ -25,7 +25,12 @@ class FromName(Protocol):
 
 #: By scheme of the name; one without a scheme is ``builtin``: a file or a built-in benchmark.
 REGISTRY: Registry[FromName] = Registry(
-    "environments", {"builtin": "pytest_nel.environments.builtin:BenchmarkEnvironment"}
+    "environments",
+    {
+        "builtin": "pytest_nel.environments.builtin:BenchmarkEnvironment",
+        "gym": "pytest_nel.environments.gym:GymEnvironment",
+        "harbor": "pytest_nel.environments.harbor:HarborEnvironment",
+    },
 )
 
 

@@ -5,18 +5,22 @@ prepared and every prompt rendered once, before the first call.
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pytest_nel.authoring import catalog
-from pytest_nel.authoring.benchmark import Benchmark, equals_target, is_async
+from pytest_nel.authoring.benchmark import Benchmark, equals_target
+from pytest_nel.authoring.mistakes import is_async
 from pytest_nel.authoring.requirements import check_requirements
 from pytest_nel.core.errors import ConfigError, NelError, ScorerError
-from pytest_nel.core.protocols import EvalEnvironment, Sandbox
+from pytest_nel.core.keys import digest
+from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.registry import unknown
+from pytest_nel.core.sandbox import Sandbox, SandboxSpec
+from pytest_nel.core.sandbox_facts import spec_facts
 from pytest_nel.core.source import constants, source_digest
 from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments._problems import Problems
@@ -52,7 +56,12 @@ class BenchmarkEnvironment(EvalEnvironment):
         self.judge_preset = benchmark.judge
         self.judges_now = benchmark.scorer is None or not is_async(benchmark.scorer)
         folder = Path(benchmark.file).parent if base is None else base
+        self._limited = limit is not None
         self._problems = Problems(benchmark, folder, limit)
+        self.needs_sandbox = benchmark.sandbox is not None
+        made_of = {(spec.image, spec.environment_dir) for spec in self._problems.specs}
+        self.images_by_problem = len(made_of) > 1
+        self._chosen: Sequence[int] | None = None
 
     @classmethod
     def from_name(
@@ -80,6 +89,17 @@ class BenchmarkEnvironment(EvalEnvironment):
     def endpoint_type(self) -> str:
         """``chat`` or ``completions``: which solver fits when the suite does not say."""
         return self.benchmark.endpoint_type
+
+    @property
+    def another_size(self) -> str | None:
+        """That the data are not the whole set, or more than it; None where they are the set."""
+        documented = self.benchmark.size
+        if documented is None or len(self) == documented or self._limited:
+            return None
+        return (
+            f"{self.name}: {len(self):,} problems were loaded, and the whole set has "
+            f"{documented:,}: its scores compare with no published ones"
+        )
 
     async def seed(self, idx: int) -> SeedResult:
         """As :meth:`seed_now`; nothing in it waits."""
@@ -136,6 +156,16 @@ class BenchmarkEnvironment(EvalEnvironment):
         """``sha256:…`` over every problem as it is asked: prompts, system prompts, messages."""
         return self._problems.prompt_digest
 
+    def problems_chosen(self, problems: Sequence[int]) -> None:
+        """Told which problems the run has: the others' images are not asked for."""
+        self._chosen = problems
+
+    async def sandbox_specs(self) -> Sequence[SandboxSpec]:
+        """Those of the run's problems, each once."""
+        if self._chosen is None or not self.images_by_problem:
+            return self._problems.specs
+        return self._problems.specs_of(self._chosen)
+
     def fingerprint(self) -> Mapping[str, Any]:
         """What must be equal for two runs to have measured the same thing."""
         data = self._problems.dataset
@@ -144,6 +174,7 @@ class BenchmarkEnvironment(EvalEnvironment):
             "dataset": data.source,
             "revision": data.revision,
             "content_hash": data.content_hash,
+            **({"origin": data.origin} if data.origin else {}),
             "rows_hash": self._problems.rows_hash,
             "prompts": self.prompt_digest(),
             "seeds": self._problems.seeds_digest,
@@ -161,7 +192,12 @@ class BenchmarkEnvironment(EvalEnvironment):
             "extra": benchmark.extra,
             "pass_at": self.pass_at,
             "pytest-nel": version("pytest-nel"),
+            **self._judged_in(),
         }
+
+    def _judged_in(self) -> Mapping[str, Any]:
+        specs = [spec_facts(spec) for spec in self._problems.specs]
+        return {"sandboxes": digest(specs)} if specs else {}
 
     def _judge(
         self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Sandbox | None
@@ -274,7 +310,8 @@ def _instance(
                 raise error
     arguments = dict(params)
     if limit is not None and "num_examples" in named:
-        arguments.setdefault("num_examples", limit)
+        given = arguments.get("num_examples")
+        arguments["num_examples"] = min(limit, given) if isinstance(given, int) else limit
     try:
         return cls(**arguments)
     except NelError:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_nel.authoring.benchmark import Scorer, is_async
+from pytest_nel.authoring.benchmark import Scorer
 from pytest_nel.authoring.catalog import blame
+from pytest_nel.authoring.mistakes import is_async
 from pytest_nel.config.metrics import MetricConfig
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.keys import digest
-from pytest_nel.core.protocols import EvalEnvironment, Sandbox
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.sandbox import Sandbox
 from pytest_nel.core.source import constants, source_digest
 from pytest_nel.core.types import JsonObject, ScorerInput
 from pytest_nel.environments.builtin import OURS, BenchmarkEnvironment, function_identity

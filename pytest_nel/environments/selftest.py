@@ -8,16 +8,19 @@ usually ask for, and one that is understood is enough.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
-from pytest_nel.authoring.benchmark import Gold, equals_target, is_async
+from pytest_nel.authoring.benchmark import Gold, equals_target
 from pytest_nel.authoring.catalog import blame
+from pytest_nel.authoring.mistakes import is_async
 from pytest_nel.authoring.template import compile_template
 from pytest_nel.core.errors import ConfigError, ScorerError
 from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.sandbox import Sandbox
+from pytest_nel.core.text import showable
 from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.scoring.judging.request import wants_judge
@@ -43,6 +46,7 @@ _OTHERS = 9
 """Answers that a message lists beside the first."""
 _SCHEMA = "only the schema says what is right"
 _JUDGED = "a model judges, and asking it costs something"
+_RUNS = "its scorer runs code, and there is no sandbox yet"
 _PATTERN = "only the pattern says what an answer looks like"
 _WAYS_OUT = (
     "Correct the data or the scorer, say with gold= what a right answer looks like, or measure "
@@ -87,6 +91,7 @@ def selftest(
     run: Callable[[Any], Any],
     *,
     on_trial: Callable[[Trial], None] | None = None,
+    sandbox: Sandbox | None = None,
 ) -> Found:
     """Try the scorer of a ``@benchmark`` on the first of its planned problems.
 
@@ -97,6 +102,7 @@ def selftest(
         problems: Those planned, in their order.
         run: Runs a coroutine on a loop and returns what it returns.
         on_trial: Called with each judgement.
+        sandbox: Where a scorer that runs code runs it; all answers share it.
 
     Raises:
         ConfigError: A gold answer does not get full marks, or an empty answer gets some; the
@@ -107,11 +113,13 @@ def selftest(
     benchmark = environment.benchmark
     if benchmark.scorer is None and benchmark.judge is not None:
         return Found(f"not possible: {_JUDGED}")
+    if benchmark.sandbox is not None and sandbox is None:
+        return Found(f"not possible: {_RUNS}")
     if benchmark.gold is None and benchmark.scorer is not None and is_async(benchmark.scorer):
         return Found(
             "not possible: the scorer is async and may ask somebody else; gold= lets it be tried"
         )
-    return _SelfTest(environment, run, on_trial).all(problems)
+    return _SelfTest(environment, run, on_trial, sandbox).all(problems)
 
 
 _Form: TypeAlias = tuple[str, str]
@@ -134,6 +142,7 @@ class _SelfTest:
         environment: The benchmark.
         run: Runs a coroutine.
         on_trial: Hears of each judgement.
+        sandbox: Where code runs, if any does.
         good: Problems whose right answer was understood.
         understood: The form of the last of them.
         closed: Why each answer that was tried last may be no right one; None: it should be.
@@ -142,6 +151,7 @@ class _SelfTest:
     environment: BenchmarkEnvironment
     run: Callable[[Any], Any]
     on_trial: Callable[[Trial], None] | None = None
+    sandbox: Sandbox | None = None
     good: list[_Problem] = field(default_factory=list)
     understood: _Form = ("target", "{}")
     closed: set[str | None] = field(default_factory=set)
@@ -244,7 +254,8 @@ class _SelfTest:
             return ""
         self.closed.add(_closed(result))
         read = "nothing" if result.extracted_answer is None else _short(result.extracted_answer)
-        return f"gets {result.reward:g} and must get {wanted:g}; the scorer read {read} out of it"
+        said = f"gets {result.reward:g} and must get {wanted:g}; the scorer read {read} out of it"
+        return said + _why(result.scoring_details)
 
     def _right_answers(self, problem: _Problem) -> dict[_Form, str]:
         """What may be understood, the form first that was understood last."""
@@ -280,7 +291,8 @@ class _SelfTest:
     def _sample(self, problem: _Problem, answer: str) -> ScorerInput:
         """Made anew for each judgement, as in a run: a scorer may change what it is given."""
         seed = problem.seed
-        return self.environment.sample(answer, seed.expected_answer, seed.metadata)
+        facts = (seed.expected_answer, seed.metadata, self.sandbox)
+        return self.environment.sample(answer, *facts)
 
     def _judged(self, problem: _Problem, answer: str) -> VerifyResult:
         """What the scorer itself says, also of an empty answer."""
@@ -366,6 +378,12 @@ def _closed(result: VerifyResult) -> str | None:
     if details.get("rule") == "pattern" and not result.parsed:
         return _PATTERN
     return None
+
+
+def _why(details: Mapping[str, Any]) -> str:
+    """What a scorer itself says of its verdict, as ``code_sandbox`` does of code that failed."""
+    said = [value for key in ("error", "reason") if isinstance(value := details.get(key), str)]
+    return f" ({showable(said[0], 2 * _SHOWN)})" if said and said[0] else ""
 
 
 def _same(one: str, other: str) -> bool:

@@ -4,7 +4,7 @@ from pydantic import field_validator
 
 from pytest_nel.config.schema import Generation, Model
 from pytest_nel.core.errors import ConfigError
-from pytest_nel.core.protocols import Sandbox
+from pytest_nel.core.sandbox import Sandbox
 from pytest_nel.core.types import SeedResult, SolveResult
 from pytest_nel.http.answer import answer_flags
 from pytest_nel.http.client import ModelClient
@@ -44,6 +44,7 @@ class CompletionSolver:
     version = 1
     """Raised when it asks otherwise than before: stored answers are then not its own."""
     reads_row = False
+    uses_sandbox = False
 
     def __init__(self, client: ModelClient, config: Config) -> None:
         if client.endpoint.protocol != "completions":

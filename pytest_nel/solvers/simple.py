@@ -1,17 +1,14 @@
 """One chat request per problem."""
 
-from collections.abc import Sequence
-
 from pytest_nel.config.schema import Generation, Model
+from pytest_nel.core.conversation import conversation
 from pytest_nel.core.errors import ConfigError
-from pytest_nel.core.protocols import Sandbox
-from pytest_nel.core.types import Message, SeedResult, SolveResult
+from pytest_nel.core.sandbox import Sandbox
+from pytest_nel.core.types import SeedResult, SolveResult
 from pytest_nel.http.answer import answer_flags
 from pytest_nel.http.client import ModelClient
 from pytest_nel.http.pictures import Detail, with_images
 from pytest_nel.http.sampling import as_sent
-
-_SYSTEM_ROLES = ("system", "developer")
 
 
 class SimpleSolver:
@@ -41,6 +38,7 @@ class SimpleSolver:
     version = 1
     """Raised when it asks otherwise than before: stored answers are then not its own."""
     reads_row = False
+    uses_sandbox = False
 
     def __init__(self, client: ModelClient, config: Config) -> None:
         if client.endpoint.protocol == "completions":
@@ -78,23 +76,3 @@ class SimpleSolver:
         return SolveResult(
             response=reply.content, model_response=reply, scoring_details=answer_flags(reply)
         )
-
-
-def conversation(seed: SeedResult, system: str | None) -> Sequence[Message]:
-    """The messages to send.
-
-    Args:
-        seed: The problem; its messages are not changed.
-        system: The solver's system prompt. None keeps the problem's own: the one its messages
-            begin with, else ``seed.system``. Anything else takes that place; empty means none.
-    """
-    if seed.messages is None:
-        rest: list[Message] = [{"role": "user", "content": seed.prompt}]
-        own: list[Message] = []
-    else:
-        first = 1 if seed.messages and seed.messages[0].get("role") in _SYSTEM_ROLES else 0
-        own, rest = list(seed.messages[:first]), list(seed.messages[first:])
-    if system is None and own:
-        return [*own, *rest]
-    text = seed.system if system is None else system
-    return [{"role": "system", "content": text}, *rest] if text else rest

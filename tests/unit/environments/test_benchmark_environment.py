@@ -8,7 +8,7 @@ import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.core.errors import ConfigError, DataError, GracefulError, ScorerError
-from pytest_nel.core.protocols import NoSandbox
+from pytest_nel.core.sandbox import NoSandbox
 from pytest_nel.core.types import ScorerInput, SeedResult
 from pytest_nel.environments.builtin import BenchmarkEnvironment, scorer_identity
 
@@ -374,3 +374,19 @@ def test_data_and_prompt_lie_beside_the_benchmark(tmp_path: Path) -> None:
 
     assert env.seed_now(0).prompt == "Ask x"
     assert env.fingerprint()["dataset"] == "rows.jsonl"
+
+
+@pytest.mark.parametrize(("size", "limit"), [(None, None), (2, None), (9, 1)])
+def test_the_whole_set_and_a_limited_one_need_no_remark(
+    size: int | None, limit: int | None
+) -> None:
+    assert environment(limit, size=size).another_size is None
+
+
+def test_another_number_of_rows_than_the_set_has_is_said() -> None:
+    said = environment(size=1319).another_size
+
+    assert said == (
+        "capitals: 2 problems were loaded, and the whole set has 1,319: its scores compare with "
+        "no published ones"
+    )

@@ -84,7 +84,7 @@ def test_a_class_that_fails_is_blamed(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["gym://h:1", "skills://x", "lm-eval://x", "vlmevalkit://x", "container://i#t", "harbor://x"],
+    ["skills://x", "lm-eval://x", "vlmevalkit://x", "container://i#t"],
 )
 def test_schemes_of_other_harnesses_are_not_supported_yet(name: str) -> None:
     assert "is not supported yet" in complaint(name, Path())

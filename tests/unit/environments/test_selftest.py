@@ -11,7 +11,7 @@ import pytest
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.protocols import EvalEnvironment
-from pytest_nel.core.types import ScorerInput, SeedResult
+from pytest_nel.core.types import ScorerInput, SeedResult, VerifyResult
 from pytest_nel.environments.builtin import BenchmarkEnvironment
 from pytest_nel.environments.selftest import Found, selftest
 from pytest_nel.scoring.choice import multichoice_regex
@@ -252,6 +252,18 @@ def test_an_async_scorer_with_a_form_must_give_full_marks() -> None:
         return 0.2 * bool(sample.response)
 
     assert "gets 0.2 and must get 1" in refusal(judge, gold="{target}")
+
+
+def test_the_reason_of_the_scorer_is_told() -> None:
+    def judge(sample: ScorerInput) -> VerifyResult:
+        why = "it returned a value of type function, which has no plain form"
+        return VerifyResult(0.0, sample.response or None, {"error": why})
+
+    assert (
+        refusal(judge, gold="{target}")
+        .split(" out of it ")[1]
+        .startswith("(it returned a value of type function, which has no plain form)")
+    )
 
 
 def test_a_class_judges_in_a_way_of_its_own() -> None:

@@ -11,7 +11,7 @@ import pytest_asyncio
 from pydantic import ValidationError
 
 from pytest_nel.core.errors import ConfigError, DataError, InfraError
-from pytest_nel.core.protocols import NoSandbox
+from pytest_nel.core.sandbox import NoSandbox
 from pytest_nel.core.types import Endpoint, SeedResult
 from pytest_nel.http.client import ModelClient
 from pytest_nel.solvers import REGISTRY

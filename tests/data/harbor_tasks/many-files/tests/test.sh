@@ -1,0 +1,7 @@
+#!/bin/bash
+# 1 where the check passes, else 0.
+if python3 /tests/check.py; then
+  echo 1 > /logs/verifier/reward.txt
+else
+  echo 0 > /logs/verifier/reward.txt
+fi

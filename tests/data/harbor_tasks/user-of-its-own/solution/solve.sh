@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+id -un > whoami.txt || id -u > whoami.txt
