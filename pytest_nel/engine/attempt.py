@@ -17,42 +17,37 @@ from pytest_nel.core.errors import (
     JournalError,
     NoAnswer,
     RunStopped,
-    ScorerError,
 )
 from pytest_nel.core.exchange import begin_session
-from pytest_nel.core.protocols import NoSandbox, Solver
-from pytest_nel.core.types import (
-    AttemptKey,
-    SeedResult,
-    VerifyResult,
-)
-from pytest_nel.engine.answered import answered, failed, not_a
-from pytest_nel.engine.asked import fill_in
+from pytest_nel.core.protocols import Solver
+from pytest_nel.core.types import AttemptKey, SeedResult
+from pytest_nel.engine.answered import answered, failed, not_a, of_solver
+from pytest_nel.engine.asked import fill_in, reads_files
 from pytest_nel.engine.budget import Purse
 from pytest_nel.engine.cached import CachedAnswers
+from pytest_nel.engine.cycle import Lifecycle
 from pytest_nel.engine.extra import judged_also, judged_also_here, says_more
 from pytest_nel.engine.guard import Guard
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.judge import Judges, unread, with_primary
-from pytest_nel.engine.past import Kept, Mode, Past, same_question
+from pytest_nel.engine.lifecycle import Workplace
+from pytest_nel.engine.past import Kept, Mode, Past, allowed_otherwise, same_question
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.scored import (
-    for_verifier,
-    judgement,
-    no_score,
+    as_written,
+    hide_in_answer,
+    masked,
     without_scorer,
     without_secrets,
 )
-from pytest_nel.engine.user_code import of_user, says
+from pytest_nel.engine.unfinished import ended, lost, out_of_time
+from pytest_nel.engine.user_code import of_user, says, still_wanted
+from pytest_nel.engine.verifying import judge_now, retry_after, verified
 from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import Scored, Solved, StepRecord
-from pytest_nel.scoring.result import to_verify_result
 
 Pending: TypeAlias = Solved | Kept | StepRecord
 """An attempt on its way to whoever asks: to be judged, to be read, or finished."""
-
-_NO_SANDBOX = NoSandbox()
-_RETRY_BASE, _RETRY_CAP = 5.0, 30.0
 
 
 @dataclass(slots=True)
@@ -71,8 +66,12 @@ class AttemptRunner:
         shares: Whether repeats may share an answer of the cache.
         purse: Asked before anything is begun, told what was spent.
         judges: Models that judge; everything is then judged on the loop.
+        ready: Waits until the model is there that is asked; not on the attempt's clock.
         redact: Takes secrets out of what a user's code says when it fails.
+        hide: Takes whole secrets out of whatever may come from a sandbox and is written.
+        passed: Takes those out, also of what is judged, that were handed on into the sandbox.
         sleep: Waits before an attempt is made again.
+        cycle: What its attempts do with sandboxes.
     """
 
     plan: BenchmarkPlan
@@ -86,8 +85,12 @@ class AttemptRunner:
     purse: Purse = field(default_factory=Purse)
     taken_over: tuple[Collection[AttemptKey], Past] | None = None
     judges: Judges = field(default_factory=Judges)
+    ready: Callable[[], Awaitable[None]] | None = None
     redact: Callable[[str], str] = str
+    hide: Callable[[str], str] | None = None
+    passed: Callable[[str], str] = str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    cycle: Lifecycle = field(default_factory=Lifecycle)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of a plain scorer off the loop
 
     @property
@@ -109,21 +112,32 @@ class AttemptRunner:
             self._begin(key, alone=alone)
         solved = Solved(key, str(key.problem_idx), started=time.time())
         seed = await self._seeded(solved)
-        if known:
-            kept = self._look(solved) if seed is not None else None
-            if kept is not None:
-                return await self._kept(kept, alone=alone)
-            self._begin(key, alone=alone)
-        if seed is not None:
-            await self._answer(seed, solved)
+        place = Workplace(self.cycle, seed, key)
+        try:
+            if known:
+                kept = await self._look(solved, place) if seed is not None else None
+                if kept is not None:
+                    return await self._kept(kept, place, alone=alone)
+                self._begin(key, alone=alone)
+            if seed is not None:
+                await self._answer(seed, solved, place)
+            return await self._solved(solved, place)
+        finally:
+            await place.close()
+
+    async def _solved(self, solved: Solved, place: Workplace) -> Pending:
+        still_wanted()
+        solved.sandbox = masked(place.ledger.taken(), self.redact)
         if solved.error is not None:
             solved.error = self.redact(solved.error)
-        self.journal.solved(solved)
+        self.journal.solved(as_written(solved, self.hide))
+        if (past := self._past(solved.key)) is not None:
+            past.solved(solved.key)
         self.purse.spend(solved)
         self.guard.solved(None if solved.graceful else solved.failure, solved.error)
         if self.journal.syncs_each:
             await asyncio.to_thread(self.journal.sync)
-        return await self._judge_here(solved)
+        return await self._judge_here(solved, place)
 
     def finish(self, pending: Pending) -> StepRecord:
         """Judge what is not judged yet, in the calling thread.
@@ -133,16 +147,20 @@ class AttemptRunner:
         """
         if isinstance(pending, StepRecord):
             return pending
+        stored: Past | None = None
         if isinstance(pending, Kept):
-            past = self._past(pending.key)
-            assert past is not None
+            stored = self._past(pending.key)
+            assert stored is not None
             if pending.judgement is not None:
-                known = past.record(pending)
+                known = stored.record(pending)
                 return self._completed(known, judged_also(self.plan, known.solved, known.scored))
             pending = self._stored(pending)
         scored = without_scorer(pending, self.plan.environment.pass_at)
-        scored = judged_also(self.plan, pending, scored or self._judge_now(pending))
-        return self._keep(pending, with_primary(self.plan, scored))
+        scored = judged_also(self.plan, pending, scored or judge_now(self.plan, pending))
+        record = self._keep(pending, with_primary(self.plan, scored))
+        if stored is not None:
+            stored.judged()
+        return record
 
     def _past(self, key: AttemptKey) -> Past | None:
         if self.taken_over is not None and key in self.taken_over[0]:
@@ -157,21 +175,9 @@ class AttemptRunner:
         self.purse.check()
         self.journal.started(key, alone=alone)
 
-    def _judge_now(self, solved: Solved) -> Scored:
-        began = time.perf_counter()
-        environment = self.plan.environment
-        try:
-            returned = environment.verify_now(solved.response, solved.expected, solved.metadata)
-            judged = returned if environment.checks_results else self._checked(solved, returned)
-        except InfraError as error:
-            return no_score(error, began)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise  # Ctrl-C reaches whoever waits
-        except BaseException as error:  # noqa: BLE001 - a user's scorer: pytest.skip(), sys.exit()
-            return no_score(self._verify_failed(solved, error), began)
-        return judgement(solved, judged, environment.pass_at, began)
-
-    async def _judge_here(self, solved: Solved, earlier: Scored | None = None) -> Pending:
+    async def _judge_here(
+        self, solved: Solved, place: Workplace, earlier: Scored | None = None
+    ) -> Pending:
         """Judge what needs no scorer, or one that belongs on the loop."""
         scored = without_scorer(solved, self.plan.environment.pass_at)
         others = bool(self.plan.scorers) or bool(self.judges)
@@ -180,8 +186,14 @@ class AttemptRunner:
             return solved
         if needed:
             self.journal.flush()  # the answer is safe while its judge takes time
-        scored = scored or await self._verified(solved)
-        scored = await judged_also_here(self.plan, solved, scored)
+        scored = scored or await self._verified(solved, place)
+        if scored.reward is not None and self.plan.scorers:
+            box = await place.for_scorers(solved)
+            scored = await judged_also_here(self.plan, solved, scored, box)
+        still_wanted()
+        await place.close()  # judges that are models need no slot
+        if took := place.ledger.taken():
+            scored = replace(scored, sandbox=masked(took, self.redact))
         by_judges = await self.judges.judged(self.plan, solved, scored, earlier)
         self.purse.spend_on_judges(by_judges.spent)
         record = self._keep(solved, with_primary(self.plan, by_judges.scored))
@@ -189,12 +201,23 @@ class AttemptRunner:
             await asyncio.to_thread(self.journal.sync)
         return record
 
-    def _look(self, solved: Solved) -> Kept | None:
+    async def _look(self, solved: Solved, place: Workplace) -> Kept | None:
         past = self._past(solved.key)
         assert past is not None
-        return past.look(solved, self._score_key(solved))
+        kept = await past.look(solved, self._score_key(solved))
+        works = self.identity is not None and self.identity.works_in_sandbox
+        if kept is None or kept.judgement is not None or not (works or place.judges):
+            return kept
+        stored = await asyncio.to_thread(past.stored, kept)
+        if past.mode is Mode.RESUME and allowed_otherwise(stored, self.plan.config.timeout):
+            return None
+        if await place.whole(stored):
+            return kept
+        if past.mode is Mode.RESCORE:
+            raise past.without_workspace(kept.key)
+        return None
 
-    async def _kept(self, kept: Kept, *, alone: bool) -> Pending:
+    async def _kept(self, kept: Kept, place: Workplace, *, alone: bool) -> Pending:
         """What is judged on the loop is judged here; the rest is read by whoever asks for it."""
         here = self._here
         if kept.judgement is None and self.judges:
@@ -202,7 +225,7 @@ class AttemptRunner:
         if kept.judgement is None and (here or alone):
             self.journal.started(kept.key, alone=alone)  # should this process die of judging it
         if kept.judgement is not None and here and (self.plan.scorers or self.judges):
-            return await self._completed_here(kept)
+            return await self._completed_here(kept, place)
         if kept.judgement is not None or not here:
             return kept
         try:
@@ -211,7 +234,10 @@ class AttemptRunner:
             return kept  # whoever asks is told
         earlier = await self._said_before(kept)
         begin_session(kept.key, again=unread(earlier))
-        return await self._judge_here(solved, earlier)
+        judged = await self._judge_here(solved, place, earlier)
+        if isinstance(judged, StepRecord) and (past := self._past(kept.key)) is not None:
+            past.judged()
+        return judged
 
     async def _said_before(self, kept: Kept) -> Scored | None:
         past = self._past(kept.key)
@@ -219,11 +245,13 @@ class AttemptRunner:
             return None
         return await asyncio.to_thread(past.earlier, kept)
 
-    async def _completed_here(self, kept: Kept) -> StepRecord:
+    async def _completed_here(self, kept: Kept, place: Workplace) -> StepRecord:
         past = self._past(kept.key)
         assert past is not None
         known = await asyncio.to_thread(past.record, kept)
-        scored = await judged_also_here(self.plan, known.solved, known.scored)
+        box = await place.for_scorers(known.solved)
+        scored = await judged_also_here(self.plan, known.solved, known.scored, box)
+        await place.close()
         if self.judges.asks(self.plan, known.solved, scored):
             try:
                 self.purse.check()
@@ -255,53 +283,57 @@ class AttemptRunner:
             self.journal.solved(solved)
         return solved
 
-    def _checked(self, solved: Solved, returned: object) -> VerifyResult:
-        name = self.plan.environment.name
-        where = f"{name} problem {solved.key.problem_idx}"
-        return to_verify_result(returned, method=name, where=where, response=solved.response)
-
-    def _verify_failed(self, solved: Solved, error: BaseException) -> ScorerError:
-        name = self.plan.environment.name
-        return ScorerError(f"{name} problem {solved.key.problem_idx}: verify failed: {says(error)}")
-
     def _keep(self, solved: Solved, scored: Scored) -> StepRecord:
-        scored = replace(without_secrets(scored, self.redact), score_key=self._score_key(solved))
+        scored = without_secrets(scored, self.redact, self.hide)
+        scored = replace(scored, score_key=self._score_key(solved))
         self.journal.scored(solved.key, scored)
         if solved.failure is None:
             self.guard.judged(scored.failure if scored.reward is None else None, scored.error)
-        return StepRecord(solved, scored)
+        return StepRecord(as_written(solved, self.hide), scored)
 
     def _score_key(self, solved: Solved) -> str:
         if self.identity is None:
             return ""
-        return self.identity.score_key(solved.solve_key, solved.expected, solved.metadata)
+        by = (solved.expected, solved.metadata, solved.judged_in)
+        return self.identity.score_key(solved.solve_key, *by)
 
     async def _seeded(self, solved: Solved) -> SeedResult | None:
         """The problem; None when it could not be made, and ``solved`` says why."""
         clock = time.perf_counter()
         try:
             seed = await of_user(self._seed, solved)
+        except InfraError as error:  # that of a server, as where it judges
+            failed(solved, error.kind, f"seed failed: {error}")
+            return None
         except Exception as error:  # noqa: BLE001 - a user's environment may raise anything
             failed(solved, FailureKind.SYSTEM, f"seed failed: {says(error)}")
             return None
         if (fault := not_a(SeedResult, seed)) is not None:
             failed(solved, FailureKind.SYSTEM, f"seed() {fault}")
             return None
-        fill_in(solved, seed)
+        if reads_files(seed):
+            await asyncio.to_thread(fill_in, solved, seed)
+        else:
+            fill_in(solved, seed)
         if self.identity is not None:
+            await self.identity.look(seed)
+            solved.judged_in = self.identity.judged_in(seed, solved.judged_in)
             solved.solve_key = self.identity.solve_key(seed, solved.key.repeat)
         solved.seed_ms = (time.perf_counter() - clock) * 1000
         return replace(seed, attempt=solved.key)
 
-    async def _answer(self, seed: SeedResult, solved: Solved) -> None:
+    async def _answer(self, seed: SeedResult, solved: Solved, place: Workplace) -> None:
         clock = time.perf_counter()
+        if self.identity is not None and self.identity.works_in_sandbox:
+            solved.limit = self.plan.config.timeout
         if self.cache is None or self.identity is None or solved.because is not None:
-            await self._ask(seed, solved)
+            await self._ask(seed, solved, place)
         else:
             repeat = 0 if self.shares else solved.key.repeat
             twin = self.plan.twin(solved.key.problem_idx)
+            twin = twin if solved.limit is None else f"{twin} in {solved.limit:g} s"
             key = self.identity.solve_key(seed, repeat, twin=twin)
-            await self.cache.answer(key, solved, lambda solved: self._ask(seed, solved))
+            await self.cache.answer(key, solved, lambda solved: self._ask(seed, solved, place))
         solved.solve_ms = (time.perf_counter() - clock) * 1000
 
     async def _seed(self, solved: Solved) -> SeedResult:
@@ -309,65 +341,59 @@ class AttemptRunner:
         solved.problem_id = environment.problem_id(problem)
         return await environment.seed(problem)
 
-    async def _ask(self, seed: SeedResult, solved: Solved) -> None:
+    async def _verified(self, solved: Solved, place: Workplace) -> Scored:
+        """By the benchmark's own verifier; a plain one runs in a thread and delays no request."""
+        if not self.plan.environment.judges_now:
+            return await verified(self.plan, solved, place, self.sleep)
+        async with self._turn:
+            return await asyncio.to_thread(judge_now, self.plan, solved)
+
+    async def _ask(self, seed: SeedResult, solved: Solved, place: Workplace) -> None:
+        await self._in_time(seed, solved, place)
+        if self.hide is not None:
+            hide_in_answer(solved, self.hide, self.passed)
+
+    async def _in_time(self, seed: SeedResult, solved: Solved, place: Workplace) -> None:
+        if self.ready is not None:
+            await self.ready()
         limit = self.plan.config.timeout
-        deadline = asyncio.timeout(limit)
+        deadline = place.deadline.limit = asyncio.timeout(limit)
         try:
             async with deadline:
-                await self._tries(seed, solved)
+                await self._tries(seed, solved, place)
         except TimeoutError as error:
             if not deadline.expired():
-                failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
+                ended(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
                 return
             text = f"no answer within {limit:g} s, retries included (benchmark `timeout`)"
-            failed(solved, FailureKind.SOLVE_TIMEOUT, text)
+            if place.worked_through(limit):
+                await out_of_time(solved, place, text)
+            else:
+                ended(solved, FailureKind.SOLVE_TIMEOUT, text)
 
-    async def _tries(self, seed: SeedResult, solved: Solved) -> None:
+    async def _tries(self, seed: SeedResult, solved: Solved, place: Workplace) -> None:
         last = self.plan.config.max_system_retries
         while True:
-            begin_session(solved.key, again=solved.because is not None)
+            again, limit = solved.because is not None, place.deadline.limit
+            begin_session(solved.key, again=again, limit=limit)
             try:
-                answered(solved, await of_user(self.solver.solve, seed, _NO_SANDBOX))
+                result = await of_user(self.solver.solve, seed, await place.solving())
+                answered(solved, of_solver(self.solver, result))
+                await place.leave(solved)
             except GracefulError as error:
                 solved.graceful = True
-                failed(solved, FailureKind.MODEL_ERROR, says(error))
+                ended(solved, FailureKind.MODEL_ERROR, says(error))
             except InfraError as error:
                 solved.requests += error.requests
                 if error.retryable and solved.tries < last:
-                    await self.sleep(min(_RETRY_CAP, _RETRY_BASE * 2 ** (solved.tries - 1)))
+                    lost(solved, place.ledger)
+                    await place.close()
+                    await self.sleep(retry_after(solved.tries))
                     solved.tries += 1
                     continue
-                failed(solved, error.kind, str(error))
+                ended(solved, error.kind, str(error))
             except (TimeoutError, JournalError):
                 raise
             except Exception as error:  # noqa: BLE001 - a user's solver may raise anything
-                failed(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
+                ended(solved, FailureKind.SYSTEM, f"solver failed: {says(error)}")
             return
-
-    async def _verified(self, solved: Solved) -> Scored:
-        """By the benchmark's own verifier; a plain one runs in a thread and delays no request."""
-        if not self.plan.environment.judges_now:
-            return await self._verify(solved)
-        async with self._turn:
-            return await asyncio.to_thread(self._judge_now, solved)
-
-    async def _verify(self, solved: Solved) -> Scored:
-        began = time.perf_counter()
-        environment = self.plan.environment
-        facts = for_verifier(solved)
-        limit = self.plan.config.timeout  # of its own: a slow answer takes no time from its judge
-        deadline = asyncio.timeout(limit)
-        try:
-            async with deadline:
-                returned = await of_user(
-                    environment.verify, solved.response, solved.expected, None, **facts
-                )
-            judged = self._checked(solved, returned)
-        except InfraError as error:
-            return no_score(error, began)
-        except Exception as error:  # noqa: BLE001 - a user's verifier may raise anything
-            if deadline.expired():
-                text = f"no judgement within {limit:g} s (benchmark `timeout`)"
-                return no_score(ScorerError(text), began)
-            return no_score(self._verify_failed(solved, error), began)
-        return judgement(solved, judged, environment.pass_at, began)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from pytest_nel.core.errors import FailureKind
 from pytest_nel.core.types import JsonObject
 from pytest_nel.records.record import Solved
 
@@ -56,7 +57,9 @@ class CachedAnswers:
                 _fill(solved, found)
                 return
             await ask(solved)
-            if solved.failure is None and solved.reward is None and solved.whole:
+            keeps = solved.whole and solved.workspace is None  # else the answer is half of it
+            keeps = keeps and solved.details.get("error_category") != FailureKind.SOLVE_TIMEOUT
+            if solved.failure is None and solved.reward is None and keeps:
                 await self._run(self._store.put, key, facts_of(solved))
         finally:
             del self._under_way[key]
@@ -78,10 +81,12 @@ class CachedAnswers:
 
 def facts_of(solved: Solved) -> JsonObject:
     """What is kept of an answer; a reward that a solver gave itself is none of it."""
-    return {name: getattr(solved, name) for name in _FACTS}
+    asked_none = {"no_model": True} if solved.no_model else {}
+    return {name: getattr(solved, name) for name in _FACTS} | asked_none
 
 
 def _fill(solved: Solved, facts: Mapping[str, Any]) -> None:
     for name in _FACTS:
         setattr(solved, name, facts[name])
+    solved.no_model = bool(facts.get("no_model"))
     solved.cached = True

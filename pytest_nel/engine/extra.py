@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_nel.core.errors import ScorerError
+from pytest_nel.core.sandbox import Sandbox
 from pytest_nel.core.types import ScorerInput
+from pytest_nel.engine.lazy_sandbox import LazySandbox
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.user_code import of_user
 from pytest_nel.environments.scorers import PREFIX, ExtraScorer, Judged
@@ -26,8 +28,10 @@ def judged_also(plan: BenchmarkPlan, solved: Solved, scored: Scored) -> Scored:
     return _with(scored, {each.name: _now(each, solved) for each in asked}, began)
 
 
-async def judged_also_here(plan: BenchmarkPlan, solved: Solved, scored: Scored) -> Scored:
-    """The same on the loop; a plain scorer runs in a thread and delays no request."""
+async def judged_also_here(
+    plan: BenchmarkPlan, solved: Solved, scored: Scored, sandbox: Sandbox | None = None
+) -> Scored:
+    """The same on the loop; a plain scorer runs in a thread, where no sandbox can be awaited."""
     asked = _missing(plan, scored)
     if not asked:
         return scored
@@ -35,7 +39,7 @@ async def judged_also_here(plan: BenchmarkPlan, solved: Solved, scored: Scored) 
     found = {}
     for each in asked:
         if each.on_the_loop:
-            found[each.name] = await _awaited(each, solved, plan.config.timeout)
+            found[each.name] = await _awaited(each, solved, sandbox, plan.config.timeout)
         else:
             async with each.turn:
                 found[each.name] = await asyncio.to_thread(_now, each, solved)
@@ -64,8 +68,8 @@ def _with(scored: Scored, found: Mapping[str, Judged], began: float) -> Scored:
     )
 
 
-def _sample(scorer: ExtraScorer, solved: Solved) -> ScorerInput:
-    return scorer.sample(solved.response, solved.expected, solved.metadata)
+def _sample(scorer: ExtraScorer, solved: Solved, sandbox: Sandbox | None = None) -> ScorerInput:
+    return scorer.sample(solved.response, solved.expected, solved.metadata, sandbox)
 
 
 def _now(scorer: ExtraScorer, solved: Solved) -> Judged:
@@ -79,14 +83,18 @@ def _now(scorer: ExtraScorer, solved: Solved) -> Judged:
         return scorer.failed(error)
 
 
-async def _awaited(scorer: ExtraScorer, solved: Solved, limit: float) -> Judged:
-    """Await an async scorer, for ``limit`` seconds at most."""
+async def _awaited(
+    scorer: ExtraScorer, solved: Solved, sandbox: Sandbox | None, limit: float
+) -> Judged:
+    """Await an async scorer, for ``limit`` seconds, or as long as its commands may take."""
     if not solved.response.strip():
         return scorer.blank()
-    deadline = asyncio.timeout(limit)
+    deadline = (
+        sandbox.judging(limit) if isinstance(sandbox, LazySandbox) else asyncio.timeout(limit)
+    )
     try:
         async with deadline:
-            returned = await of_user(scorer.function, _sample(scorer, solved))
+            returned = await of_user(scorer.function, _sample(scorer, solved, sandbox))
         return scorer.judged(returned, solved.response)
     except Exception as error:  # noqa: BLE001 - a user's scorer may raise anything
         if deadline.expired():

@@ -34,7 +34,11 @@ class Guard:
 
     def give_up(self, text: str) -> None:
         """Say stop for a reason that is no attempt's; the first reason stands."""
-        self.reason = self.reason or StopReason(text, fatal=False)
+        self.stop(StopReason(text, fatal=False))
+
+    def stop(self, reason: StopReason) -> None:
+        """:meth:`give_up`, where the run may be described wrongly."""
+        self.reason = self.reason or reason
 
     def solved(self, failure: str | None, error: str | None) -> None:
         """Count the end of solving one attempt; ``failure`` is None when there is an answer."""

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from pytest_nel.config.metrics import JudgeMetric, PairwiseMetric
+from pytest_nel.core.conversation import conversation
 from pytest_nel.core.errors import FailureKind, InfraError, NoVerdict
 from pytest_nel.core.types import JsonObject, Message, Outcome, SeedResult
 from pytest_nel.engine.judge_call import Panelist, together
@@ -21,7 +22,6 @@ from pytest_nel.records.record import RESPONSE_LIMIT, Scored, Solved, dumps
 from pytest_nel.scoring.judging.prompts import Case, conversation_text
 from pytest_nel.scoring.judging.request import NEEDS_JUDGE, request_of, wants_judge
 from pytest_nel.scoring.judging.together import LOSS
-from pytest_nel.solvers.simple import conversation
 
 OWN = "own_scorer"
 """Key of the details under which the benchmark's own scorer stands where a metric is primary."""
@@ -64,7 +64,7 @@ class Judges:
     def asks(self, plan: BenchmarkPlan, solved: Solved, scored: Scored) -> bool:
         """Whether a model would be asked about a judgement that is otherwise complete."""
         wanted = any(_is_asked(plan, spec, solved, scored) for spec in self.specs)
-        return wanted and bool(solved.response.strip())
+        return wanted and bool(_shown(solved, scored).strip())
 
     async def judged(
         self, plan: BenchmarkPlan, solved: Solved, scored: Scored, earlier: Scored | None = None
@@ -108,7 +108,7 @@ class Judges:
         if said.get("key") == key and said.get("reward") is not None:
             return dict(said), {}
         base: JsonObject = {"method": spec.metric.type, "preset": spec.preset, "key": key}
-        if not solved.response.strip():
+        if not _shown(solved, scored).strip():
             blank: JsonObject = {"reward": 0.0, "parsed": False, "empty": True, "spent": {}}
             return {**base, **blank, **_of_nothing(spec)}, {}
         hearing = Hearing(spec, self.panels[spec.name])
@@ -148,10 +148,11 @@ def with_primary(plan: BenchmarkPlan, scored: Scored) -> Scored:
             return _unscored(scored, FailureKind.JUDGE, _NOBODY)
         return scored
     said: Mapping[str, Any] = scored.details.get(f"{PREFIX}{name}") or {}
-    reward = scored.scorer_rewards[name]
-    if reward is None:
+    share = scored.scorer_rewards[name]
+    if share is None:
         kind = str(said.get("kind") or FailureKind.SCORER)
         return _unscored(scored, kind, str(said.get("error") or f"metric {name!r} failed"))
+    reward = request_of(scored.details).joined(share)
     missed: Outcome = "wrong" if said.get("parsed", True) else "unparsed"
     own = {} if wants_judge(scored.details) else {OWN: _own(scored)}
     return replace(
@@ -179,9 +180,18 @@ def _is_asked(plan: BenchmarkPlan, spec: JudgeSpec, solved: Solved, scored: Scor
         return False
     if solved.failure is not None and not solved.graceful:  # there is no answer
         return False
-    if spec.on_request and solved.response.strip() and not wants_judge(scored.details):
+    # a scorer that looks at a workspace may decide about an answer without words, too
+    looked = scored.failure is None and scored.outcome != "unparsed"
+    decided = bool(solved.response.strip()) or looked
+    if spec.on_request and decided and not wants_judge(scored.details):
         return False
     return scored.reward is not None or spec.name == plan.primary
+
+
+def _shown(solved: Solved, scored: Scored) -> str:
+    """What a judge is shown as the answer."""
+    named = request_of(scored.details).response
+    return solved.response if named is None else named
 
 
 def _of_nothing(spec: JudgeSpec) -> JsonObject:
@@ -237,9 +247,9 @@ def _matter(plan: BenchmarkPlan, solved: Solved, scored: Scored) -> Matter:
     own = conversation(_seed(solved), None)
     task = solved.prompt if solved.messages is None else conversation_text(own)
     reference = solved.expected if asks.reference is None else asks.reference
-    response = solved.response if asks.response is None else asks.response
-    case, asked = Case(task, response, reference), _asked(plan, solved)
-    return Matter(case, own, asked, row, asks.criteria, pictures=len(solved.images))
+    case, asked = Case(task, _shown(solved, scored), reference), _asked(plan, solved)
+    pictures = len(solved.images)
+    return Matter(case, own, asked, row, asks.criteria, pictures=pictures, rubric=asks.rubric)
 
 
 def _asked(plan: BenchmarkPlan, solved: Solved) -> Sequence[Message]:

@@ -106,6 +106,12 @@ def _shortened(raw: str) -> str:
     return raw if len(raw) <= _RAW else f"{raw[: _RAW // 4]}\n[…]\n{raw[-3 * _RAW // 4 :]}"
 
 
+def _lacking(question: Question, text: str, *, cut: bool) -> str:
+    if cut:
+        return "it was cut off at the token limit"
+    return "" if question.form is None else question.form.lacking(text)
+
+
 @dataclass(slots=True)
 class Reach:
     """What asking an endpoint has shown.
@@ -160,7 +166,7 @@ class Panelist:
         Raises:
             NoVerdict: There was no reply, or none that could be read.
         """
-        raw = ""
+        raw = reason = ""
         for number in range(self.retries + 1):
             reply = await self.reply(question, spent, again=number > 0)
             raw = reply.content
@@ -169,10 +175,10 @@ class Panelist:
             verdict = None if cut else question.read(text)
             if verdict is not None:
                 return Said(verdict, raw, reply.model or self.client.endpoint.model)
+            reason = _lacking(question, text, cut=cut)
             spent.unreadable += 1
         count, text = self.retries + 1, repr(" ".join(raw.split())[:200])
-        if "{" in raw:
-            text += " (an object that also stands in the answer is a quotation of it)"
+        text += f" ({reason})" if reason else ""
         if count == 1:
             msg = f"judge {self.service!r}: the reply holds no verdict: {text}"
         else:

@@ -18,6 +18,7 @@ from pytest_nel.core.types import JsonObject, Message
 from pytest_nel.engine.judge_call import Panelist, Said, Spent
 from pytest_nel.engine.judge_plan import (
     HEALTHBENCH,
+    RUBRIC,
     SIMPLEQA,
     JudgeSpec,
     against_reference,
@@ -52,6 +53,7 @@ class Matter(NamedTuple):
         criteria: What the benchmark's scorer says the criteria are; None: the row's ``rubrics``.
         baseline: An earlier answer of the baseline's model that still counts.
         pictures: How many belong to the problem and stand in no message.
+        rubric: By what the benchmark's scorer says this problem is to be judged.
     """
 
     case: Case
@@ -61,6 +63,7 @@ class Matter(NamedTuple):
     criteria: object = None
     baseline: str | None = None
     pictures: int = 0
+    rubric: str | None = None
 
 
 class Came(NamedTuple):
@@ -140,6 +143,8 @@ class Hearing:
         words = Words(metric.rubric, metric.system_prompt)
         if self.spec.preset == HEALTHBENCH:
             return await self._points(service, matter, words)
+        if self.spec.preset == RUBRIC:
+            return await self._by_rubric(service, matter, words)
         if self.spec.preset == SIMPLEQA:
             if not matter.case.reference:
                 msg = f"judge {self.spec.name!r}: the preset simpleqa needs a gold answer"
@@ -157,6 +162,17 @@ class Hearing:
             for swapped in (False, True)
         )
         return _both_orders(first, second)
+
+    async def _by_rubric(self, service: str, matter: Matter, words: Words) -> Came:
+        """The problem's own rubric, whose criteria the judge goes through in one reply."""
+        if not (matter.rubric or "").strip():
+            msg = (
+                f"judge {self.spec.name!r}: the preset rubric needs the rubric of the problem: the "
+                "benchmark's scorer gives it, as needs_judge(rubric=…)"
+            )
+            raise ScorerError(msg)
+        said = await self._ask(service, prompts.by_rubric(matter.case, str(matter.rubric), words))
+        return Came(said.verdict.share, said.as_json())
 
     async def _points(self, service: str, matter: Matter, words: Words) -> Came:
         """HealthBench: each criterion is a question of its own."""

@@ -11,7 +11,8 @@ from pytest_nel.engine.judge_call import Panelist, Reach
 from pytest_nel.engine.judge_kinds import BASELINE
 from pytest_nel.engine.judge_plan import JudgeSpec, system_of
 from pytest_nel.engine.plan import BenchmarkPlan
-from pytest_nel.engine.runtime import Parts, validated
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.validated import validated
 
 
 def plan_judges(plan: BenchmarkPlan, parts: Parts) -> None:
@@ -22,7 +23,7 @@ def plan_judges(plan: BenchmarkPlan, parts: Parts) -> None:
 
 
 def judges_with(plan: BenchmarkPlan, parts: Parts, services: Mapping[str, PluginSpec]) -> Judges:
-    """The judges of a benchmark, ready to be asked; services are started, keys are read.
+    """The judges of a benchmark, ready to be asked; their services are started now or late.
 
     Raises:
         ConfigError: A service cannot be used, or speaks another protocol.
@@ -60,7 +61,7 @@ def judge_identities(plan: BenchmarkPlan, judges: Judges) -> JsonObject:
 def _panel(spec: JudgeSpec, parts: Parts) -> dict[str, Panelist]:
     panel = {}
     for name in spec.judges:
-        sampling = spec.sampling(parts.endpoint(name).generation)
+        sampling = spec.sampling(parts.described(name).generation)
         panel[name] = _panelist(spec, parts, name, sampling)
     if spec.baseline is not None:  # it may be a judge, too, which is asked otherwise
         panel[BASELINE] = _panelist(spec, parts, spec.baseline, {})
@@ -86,7 +87,7 @@ def _facts(
     """
     judges = []
     for name in spec.judges:
-        sent = spec.sampling(parts.endpoint(name).generation)
+        sent = spec.sampling(parts.described(name).generation)
         changed = {f"sampling.{key}": value for key, value in sent.items() if value is not None}
         judges.append({**_service_facts(name, parts, services), **changed})
     base = spec.baseline
@@ -98,7 +99,7 @@ def _facts(
 
 def _service_facts(name: str, parts: Parts, services: Mapping[str, PluginSpec]) -> JsonObject:
     """What determines its answers."""
-    endpoint = parts.endpoint(name)
+    endpoint = parts.described(name)
     facts = answering(None, None, services[name])
     facts["model"] = endpoint.model  # that of a service that names none is its own name
     return facts | ({} if endpoint.weights is None else {"service.weights": endpoint.weights})

@@ -21,7 +21,7 @@ from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import JsonObject
 from pytest_nel.scoring.judging.prompts import WORDS
 
-GENERIC, SIMPLEQA, HEALTHBENCH = "generic", "simpleqa", "healthbench"
+GENERIC, SIMPLEQA, HEALTHBENCH, RUBRIC = "generic", "simpleqa", "healthbench", "rubric"
 _HARMLESS = frozenset(
     {
         *("name", "timeout", "max_retries", "allow_self_judge", "rubric_file", "preset"),

@@ -10,6 +10,7 @@ from pytest_nel.core.keys import problem_order, safe_name, shard_range
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.core.types import AttemptKey, JsonObject
 from pytest_nel.engine.judge_plan import JudgeSpec, judges_of
+from pytest_nel.engine.judge_rubrics import refuse_without_rubrics
 from pytest_nel.environments.scorers import ExtraScorer, extra_scorers
 
 
@@ -43,6 +44,13 @@ class BenchmarkPlan:
     judges: tuple[JudgeSpec, ...] = ()
     primary: str | None = None
     selftest: str | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What people call it; a name without the variant means all its variants."""
+        return frozenset(
+            name for name in (self.id, self.environment.name, self.config.name) if name
+        )
 
     @property
     def repeats(self) -> int:
@@ -113,7 +121,8 @@ def make_plan(
 
     Raises:
         DataError: There is no problem to attempt.
-        ConfigError: A further scorer is unknown, or its name is taken; a judge is missing.
+        ConfigError: A further scorer is unknown, or its name is taken; a judge is missing, or
+            lacks the rubrics that it goes by; one of the problems cannot be run.
     """
     if size <= 0:
         msg = f"{environment.name or config.name}: the dataset has no rows: nothing to measure"
@@ -123,8 +132,10 @@ def make_plan(
     if shard is not None:
         start, end = shard_range(selected, *shard)
         problems = problems[start:end]
+    environment.problems_chosen(problems)
     scorers = extra_scorers(environment, config.scoring.scorers)
     judges, primary = judges_of(environment, config.scoring)
+    refuse_without_rubrics(environment, judges, problems)
     _refuse_taken(environment, scorers, judges)
     known = dict(facts or {}) | {"dataset_size": size, "shuffle_seed": config.shuffle_seed}
     if scorers:

@@ -10,21 +10,32 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_nel.authoring.catalog import builtin_names
+from pytest_nel.authoring.catalog import builtin_names, file_of
+from pytest_nel.authoring.written import refuse_unwritten
 from pytest_nel.config.interpolate import Path as Keys
 from pytest_nel.config.interpolate import Problem
 from pytest_nel.config.load import Suite
-from pytest_nel.config.problems import expected, got, refuse, suggestion
+from pytest_nel.config.metrics import services_asked
+from pytest_nel.config.problems import came, expected, own_words, refuse, suggestion
 from pytest_nel.config.proxy import Proxy
-from pytest_nel.config.schema import BenchmarkConfig, Generation, PluginSpec, layered
+from pytest_nel.config.schema import (
+    BenchmarkConfig,
+    BudgetConfig,
+    Generation,
+    PluginSpec,
+    RunConfig,
+    layered,
+)
 from pytest_nel.core.errors import ConfigError, UnknownName
 from pytest_nel.core.registry import Registry
+from pytest_nel.engine.sandboxes import NONE
 from pytest_nel.http.sampling import as_sent
 from pytest_nel.interceptors.pipeline import plan
-from pytest_nel.services import REFUSED
+from pytest_nel.sandboxes import REGISTRY as SANDBOXES
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
+_SINGULAR = {"sandboxes": "sandbox"}
 _BROUGHT = "fixture"  # the solver of a snapshot whose solver a conftest.py has brought
 
 
@@ -36,6 +47,7 @@ def check_names_and_options(suite: Suite) -> None:
             each.
     """
     problems = [*_of_names(suite), *_of_rubrics(suite), *_of_options(suite)]
+    problems += _of_budgets(suite.config)
     refuse(problems, suite.places, suite.source)
 
 
@@ -64,14 +76,28 @@ def _of_names(suite: Suite) -> Iterator[Problem]:
     """Benchmarks that are neither built in nor a file; a file may hold any."""
     base, known = Path(suite.source).parent, builtin_names()
     for index, entry in enumerate(suite.config.benchmarks):
-        file, python, _ = entry.name.partition(".py")
         path: Keys = ("benchmarks", index, "name")
-        if python:
-            if not Path(base, f"{file}.py").is_file():
-                yield Problem(path, f"there is no file {file}.py in {base.absolute()}")
+        if (written := file_of(entry.name)) is not None:
+            if wrong := _of_file(base, *written):
+                yield Problem(path, wrong)
+        elif entry.name.endswith(".py:"):
+            yield Problem(path, f"{entry.name!r}: no name stands behind the colon: leave it out")
         elif "://" not in entry.name and entry.name.lower().replace("-", "_") not in known:
             hint = suggestion(entry.name, known)
             yield Problem(path, f"no benchmark is called {entry.name!r}{hint}")
+
+
+def _of_file(base: Path, file: str, name: str | None) -> str | None:
+    """What is wrong with a file of benchmarks, or with the name of one in it."""
+    path = Path(base, file)
+    if not path.is_file():
+        return f"there is no file {file} in {base.absolute()}"
+    try:
+        if name is not None:
+            refuse_unwritten(path, file, name)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 def _of_rubrics(suite: Suite) -> Iterator[Problem]:
@@ -82,6 +108,34 @@ def _of_rubrics(suite: Suite) -> Iterator[Problem]:
             if file is not None and not Path(base, file).is_file():
                 path: Keys = ("benchmarks", index, "scoring", "metrics", at, "rubric_file")
                 yield Problem(path, f"there is no file {file} in {base.absolute()}")
+
+
+def _of_budgets(config: RunConfig) -> Iterator[Problem]:
+    """Limits of costs where a service that is asked says none."""
+    free: dict[Keys, dict[str, None]] = {}  # services without prices, by the limit
+    for index, entry in enumerate(config.benchmarks):
+        name = str(entry.solver.options.get("service"))
+        asked = [*config.matrix.get(name, [name])]
+        asked += [one for metric in entry.scoring.judges for one in services_asked(metric).values()]
+        without = [
+            one
+            for one in asked
+            if one in config.services and config.services[one].options.get("prices") is None
+        ]
+        limits: tuple[tuple[Keys, BudgetConfig], ...] = (
+            ((), config.budget),
+            (("benchmarks", index), entry.budget),
+        )
+        for path, budget in limits:
+            if budget.max_cost is not None and without:
+                place = (*path, "budget", "max_cost")
+                free.setdefault(place, {}).update(dict.fromkeys(without))
+    for place, names in free.items():
+        message = (
+            f"what {', '.join(names)} costs is not known: give the service `prices`, or limit "
+            "max_tokens instead"
+        )
+        yield Problem(place, message)
 
 
 def _of_sampling(
@@ -104,7 +158,14 @@ def _of_options(suite: Suite) -> Iterator[Problem]:
     config = suite.config
     for name, spec in config.services.items():
         path: Keys = ("services", name)
-        yield from _of_plugin(path, spec, SERVICES, suite.raw["services"][name])
+        written = suite.raw["services"][name]
+        yield from _of_plugin(path, spec, SERVICES, written)
+        box = spec.options.get("sandbox")
+        if isinstance(box, Mapping) and isinstance(box.get("type"), str):  # else it is said above
+            inner = written.get("sandbox")
+            yield from _of_sandbox((*path, "sandbox"), PluginSpec(**box), inner)
+    for name, spec in config.sandboxes.items():
+        yield from _of_sandbox(("sandboxes", name), spec, suite.raw["sandboxes"][name])
     for index, (entry, raw) in enumerate(
         zip(config.benchmarks, suite.raw["benchmarks"], strict=True)
     ):
@@ -112,6 +173,12 @@ def _of_options(suite: Suite) -> Iterator[Problem]:
         yield from _of_sampling(("benchmarks", index), entry, config.services)
         if spec.type != _BROUGHT:
             yield from _of_plugin(("benchmarks", index, "solver"), spec, SOLVERS, raw["solver"])
+        yield from _of_sandbox(("benchmarks", index, "sandbox"), entry.sandbox, raw.get("sandbox"))
+
+
+def _of_sandbox(path: Keys, spec: PluginSpec, raw: object) -> Iterator[Problem]:
+    if spec.type != NONE:
+        yield from _of_plugin(path, spec, SANDBOXES, raw if isinstance(raw, Mapping) else {})
 
 
 def _solver_of(spec: PluginSpec, services: Mapping[str, PluginSpec]) -> PluginSpec:
@@ -126,14 +193,15 @@ def _solver_of(spec: PluginSpec, services: Mapping[str, PluginSpec]) -> PluginSp
 def _of_plugin(
     path: Keys, spec: PluginSpec, registry: Registry[Any], raw: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    if registry is SERVICES and spec.type in REFUSED and spec.type not in set(registry):
-        yield Problem((*path, "type"), f"{spec.type!r} {REFUSED[spec.type]}")
+    if (refusal := registry.refusal(spec.type)) is not None:
+        yield Problem((*path, "type"), refusal)
         return
     try:
         cls: Any = registry.load(spec.type)  # Any: each plugin has its own Config
     except UnknownName:
-        kind = registry.kind.removesuffix("s")
-        message = f"there is no {kind} of type {spec.type!r}{suggestion(spec.type, registry)}"
+        known = [*registry, *([NONE] if registry is SANDBOXES else [])]
+        kind = _SINGULAR.get(registry.kind, registry.kind.removesuffix("s"))
+        message = f"there is no {kind} of type {spec.type!r}{suggestion(spec.type, known)}"
         yield Problem((*path, "type"), message)
         return
     except ImportError as error:
@@ -148,10 +216,10 @@ def _of_plugin(
                 yield found
                 continue
             inside = _written(tuple(each["loc"]), raw)
-            wanted.setdefault((inside, got(inside, raw)), []).append(expected(each))
-        for (inside, came), kinds in wanted.items():
+            wanted.setdefault((inside, came(each, inside, raw)), []).append(expected(each))
+        for (inside, got), kinds in wanted.items():
             either = " or ".join(dict.fromkeys(kinds))
-            yield Problem((*path, *inside), f"expected {either}, got {came}")
+            yield Problem((*path, *inside), f"expected {either}, got {got}")
 
 
 def _of_proxy(path: Keys, config: BaseModel) -> Iterator[Problem]:
@@ -195,5 +263,5 @@ def _said(path: Keys, error: Mapping[str, Any], model: type[BaseModel]) -> Probl
         hint = suggestion(str(inside[-1]), known) if known else ""
         return Problem(at, f"unknown option{hint}")
     if error["type"] in {"value_error", "assertion_error"}:  # a validator's own words
-        return Problem(at, str(error["msg"]).removeprefix("Value error, "))
+        return Problem(at, own_words(error))
     return None

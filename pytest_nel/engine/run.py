@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,8 +14,16 @@ from pytest_nel.config.secrets import secret_values
 from pytest_nel.core.errors import ConfigError, RunStopped
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.registry import unknown
+from pytest_nel.core.sandbox import SandboxSpec
 from pytest_nel.core.types import JsonObject
-from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
+from pytest_nel.engine.fingerprint import (
+    answering,
+    fingerprint_with,
+    in_sandbox,
+    placed,
+    reads_row,
+)
+from pytest_nel.engine.how import How, Writing
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.judge import Judges
 from pytest_nel.engine.judge_panel import (
@@ -27,10 +35,13 @@ from pytest_nel.engine.judge_panel import (
 from pytest_nel.engine.judge_plan import with_rubrics
 from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan, make_plan
-from pytest_nel.engine.runtime import Parts, validated
-from pytest_nel.engine.session import Engine, How, Writing
-from pytest_nel.engine.stale import Stale, drop_stale, may_have_changed
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.sandboxes import Room
+from pytest_nel.engine.session import Engine
+from pytest_nel.engine.stale import Stale, changed, drop_stale, may_have_changed
+from pytest_nel.engine.validated import validated
 from pytest_nel.environments.builtin import BenchmarkEnvironment
+from pytest_nel.environments.gym import GymEnvironment
 from pytest_nel.http.secret import Secrets
 from pytest_nel.records.claims import claim
 from pytest_nel.records.files import derive, utc_now
@@ -47,6 +58,7 @@ SETTINGS = (
     "shuffle_seed",
     "max_system_retries",
     "scoring",
+    "sandbox",
 )
 
 
@@ -74,7 +86,7 @@ async def run_evaluation(
         services: Services by name, as a suite describes them, for the judges of ``scoring``.
         on_record: Called with each record, in the order of the plan, in another thread.
         settings: Fields of a suite's benchmark entry: repeats, max_problems, max_concurrent,
-            window, timeout, shuffle_seed, max_system_retries, scoring. The others say what
+            window, timeout, shuffle_seed, max_system_retries, scoring, sandbox. The others say what
             becomes of the result, and that is for the caller to say.
 
     Returns:
@@ -143,20 +155,23 @@ class _Run:
         turn = next_turn(self.directory)
         facts: JsonObject = {"run_id": run.run_id, "timestamp": run.timestamp, "turns": turn}
         config = with_rubrics(config, Path.cwd())
+        keys = environment.keys if isinstance(environment, GymEnvironment) else {}
+        told = (spec.options for spec in self.services.values())
+        entries: list[Mapping[str, Any]] = [*told, config.sandbox.options, keys]
         parts = Parts(
             self.services,
             log_dir=self.directory / "logs",
-            secrets=lambda: Secrets(secret_values(spec.options for spec in self.services.values())),
+            secrets=lambda: Secrets(secret_values(entries)),
         )
         engine = Engine(self.directory, parts, writing=Writing(turn=turn, meta=facts))
         try:
             size = engine.loop.call(environment.dataset_size())
             plan = make_plan(config, environment, size, facts=dict(environment.fingerprint()))
             plan_judges(plan, parts)
+            room, boxes = self._ready(plan, engine, run.run_id)
             judges = judges_with(plan, parts, self.services)
-            identity = _identity(plan, solver, judges)
-            who = {**fingerprint_of(identity.answering), "judging": identity.judging}
-            who |= judge_identities(plan, judges)
+            identity = _identity(plan, solver, judges, (room, boxes))
+            who = fingerprint_with(identity) | judge_identities(plan, judges)
             plan = replace(plan, facts={**plan.facts, **who})
             prices = judge_prices(plan, self.services)
             self._claim(engine, plan, identity, {"turn": turn, **prices})
@@ -168,6 +183,23 @@ class _Run:
         facts |= {"sdk_version": version("pytest-nel"), "complete": stopped is None}
         return self._derived(plan.id, facts, stopped)
 
+    def _ready(
+        self, plan: BenchmarkPlan, engine: Engine, run_id: str
+    ) -> tuple[Room | None, Sequence[SandboxSpec]]:
+        """Where it runs code, and what its problems ask for."""
+        specs: Sequence[SandboxSpec] = ()
+        engine.parts.sandboxes.run_id = run_id
+        room = engine.parts.sandboxes.room(plan.config.sandbox)
+        if room is not None:
+            found = engine.loop.call(plan.environment.sandbox_specs())
+            specs = found or ()
+            engine.loop.call(room.refuse_template(plan.environment, plan.problems))
+            engine.loop.call(room.open_for(plan.environment, specs))
+        elif plan.environment.needs_sandbox:
+            msg = f"{plan.id} runs code: give it a sandbox, such as sandbox={{'type': 'docker'}}"
+            raise ConfigError(msg)
+        return room, specs
+
     def _claim(
         self, engine: Engine, plan: BenchmarkPlan, identity: Identity, more: JsonObject
     ) -> None:
@@ -176,7 +208,8 @@ class _Run:
 
         def look_through(old: JsonObject) -> None:
             if may_have_changed(old, written):
-                stale = Stale(plan, identity, index_journals(directory / "journal"))
+                index, other = index_journals(directory / "journal"), bool(changed(old, written))
+                stale = Stale(plan, identity, index, changed=other)
                 drop_stale(engine, stale, plan, directory, turn)
 
         claim(directory, written, afresh=True, look_through=look_through)
@@ -215,9 +248,24 @@ class _Run:
         return derived.bundle
 
 
-def _identity(plan: BenchmarkPlan, solver: Solver, judges: Judges) -> Identity:
+def _identity(
+    plan: BenchmarkPlan,
+    solver: Solver,
+    judges: Judges,
+    where: tuple[Room | None, Sequence[SandboxSpec]],
+) -> Identity:
+    room, boxes = where
+    box = None if room is None else room.facts_for(plan.environment, boxes)
     judging = {**plan.judging(), **({"judges": judges.facts} if judges else {})}
-    return Identity(answering(solver), judging, reads_row=reads_row(solver))
+    works, visits = in_sandbox(solver), not plan.environment.judges_now
+    return Identity(
+        placed(answering(solver), box if works else None),
+        placed(judging, box if visits else None),
+        reads_row=reads_row(solver),
+        works_in_sandbox=works and box is not None,
+        judges_in_sandbox=visits and box is not None,
+        images=None if room is None else room.images_of(plan.environment),
+    )
 
 
 def _environment(benchmark: Benchmark | EvalEnvironment) -> EvalEnvironment:

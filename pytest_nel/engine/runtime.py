@@ -1,31 +1,35 @@
 """The parts a run needs: services, clients, solvers. Made from configuration, closed in order."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, runtime_checkable
 
-from pydantic import ValidationError
-
-from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, NelError, UnknownName
-from pytest_nel.core.keys import shard_range
+from pytest_nel.core.keys import share_of
 from pytest_nel.core.protocols import Opens, Service, Solver
 from pytest_nel.core.registry import unknown
 from pytest_nel.core.types import Endpoint
+from pytest_nel.engine.deployments import Deployments
+from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.judge_call import Reach
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.routes import Route
+from pytest_nel.engine.sandboxes import Sandboxes
+from pytest_nel.engine.user_code import of_user
+from pytest_nel.engine.validated import validated
 from pytest_nel.http.client import DEFAULT_CONCURRENT, ModelClient
 from pytest_nel.http.limiter import AdaptiveLimiter
 from pytest_nel.http.secret import Secrets
 from pytest_nel.interceptors.proxy import AdapterProxy
-from pytest_nel.services import service_class
-from pytest_nel.services.gpus import assign, shared
+from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
+from pytest_nel.solvers import asks_model
+from pytest_nel.solvers.around import Around
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,9 +50,10 @@ class Parts:
         secrets: What no message and no log may show of all services; looked up each time.
 
     Attributes:
-        warnings: What a user should know of the services that are started.
-        troubles: What had happened to deployments, once they are ended.
+        deployments: The services, started or not.
         reach: What asking the services that judge has shown, by name.
+        sandboxes: Where solvers and verifiers run code.
+        give_up: Told why a service that was to be started late is not there.
     """
 
     def __init__(
@@ -61,32 +66,39 @@ class Parts:
         deploys: bool = True,
         secrets: Callable[[], Secrets] = _no_secrets,
     ) -> None:
-        self._specs = dict(services)
-        self._deploys = deploys
-        self._secrets = secrets
-        self._ready_to_start: set[str] = set()
         self._log_dir = log_dir
         self._share = share
-        self._endpoints: dict[str, Endpoint] = dict(given or {})
-        self._running: list[Service] = []
-        self._deployed: dict[str, Service] = {}
+        self._secrets = secrets
+        self.deployments = Deployments(
+            services,
+            log_dir,
+            make=self.service,
+            completed=lambda name, endpoint: self._route(name).endpoint(endpoint),
+            secrets=secrets,
+        )
+        self.deployments.deploys = deploys
+        self.deployments.endpoints.update(given or {})
+        self.give_up: Callable[[StopReason], None] = lambda _reason: None
         self._clients: dict[str, ModelClient] = {}
         self._equipped: list[ModelClient] = []  # with interceptors that are not opened yet
-        self._wanted: dict[str, int] = {}
         self._limits: dict[str, int] = {}  # of all processes together
         self._opened: list[Opens] = []
-        self.warnings: list[str] = []
         self._judges: dict[tuple[str, float], ModelClient] = {}
-        self.troubles: list[str] = []
         self.reach: dict[str, Reach] = {}
+        self.sandboxes = Sandboxes(share, secrets)
 
     def redact(self, text: str) -> str:
         """A message without the secrets of any service."""
         return self._secrets().out_of_json(text)
 
+    def hide(self, text: str) -> str:
+        """A text for files without whole secrets; what merely ends like one stays."""
+        return self._secrets().out_of_line(text)
+
     def plan_limit(self, service: str, concurrent: int) -> None:
         """Note that a benchmark wants ``concurrent`` requests in flight at a service."""
-        self._wanted[service] = max(concurrent, self._wanted.get(service, 0))
+        wanted = self.deployments.wanted
+        wanted[service] = max(concurrent, wanted.get(service, 0))
 
     def service(self, name: str) -> Service:
         """Build a service from its options, without starting it.
@@ -94,14 +106,16 @@ class Parts:
         Raises:
             ConfigError: Its type is unknown or an option is wrong; the message names it.
         """
-        spec = self._specs.get(name)
+        spec = self.deployments.specs.get(name)
         if spec is None:
-            error = unknown("service", name, list(self._specs))
+            error = unknown("service", name, list(self.deployments.specs))
             raise error
         cls: Any = _class_of(name, spec)  # Any: each plugin has its own Config
         config = validated(cls.Config, spec.options, f"services.{name}")
         self._route(name)  # wrong interceptors are known before anything is started
         built: Service = cls(name, config, log_dir=self._log_dir)
+        if isinstance(built, _WritesFiles):
+            built.secrets = self._secrets
         return built
 
     def endpoint(self, name: str) -> Endpoint:
@@ -113,68 +127,60 @@ class Parts:
             ConfigError: It, or a service that it depends on, is described wrongly.
             InfraError: One of them did not come up.
         """
-        if name in self._endpoints:
-            return self._endpoints[name]
-        if name not in self._specs:
-            return self.service(name).start()  # which says that there is none
-        self._prepare(start_order(self._specs, [*self._wanted, name]))
-        for each in start_order(self._specs, [name]):
-            if each not in self._endpoints:
-                self._start(each)
-        return self._endpoints[name]
+        return self.deployments.endpoint(name)
 
-    def _prepare(self, names: Sequence[str]) -> None:
-        """Give GPUs to services that are started together; those that have some keep them."""
-        if not self._deploys or set(names) <= self._ready_to_start:
-            return
-        self._ready_to_start |= set(names)
-        together = {name: self._specs[name] for name in names}
-        self.warnings += [line for line in shared(together) if line not in self.warnings]
-        for name, gpus in assign(together).items():
-            spec = self._specs[name]
-            self._specs[name] = PluginSpec(type=spec.type, **{**spec.options, "gpus": gpus})
+    def described(self, name: str) -> Endpoint:
+        """The endpoint of a service; where that is started late, all but its place.
 
-    def _start(self, name: str) -> None:
-        service = self.service(name)
-        if service.deploys and not self._deploys:
-            msg = (
-                f"services.{name}: no benchmark uses it, so nothing has started it before the "
-                "workers, and each would start its own: have a service that is used name it under "
-                "depends_on, or run without -n"
-            )
-            raise ConfigError(msg)
-        self._running.append(service)
-        self._deployed[name] = service
-        try:
-            endpoint = service.start()
-        except NelError as error:  # a server's last words: it inherits the keys of all others
-            error.args = (self.redact(str(error)),)
-            raise
-        self._endpoints[name] = self._route(name).endpoint(endpoint)
+        Raises:
+            ConfigError: As :meth:`endpoint`.
+            InfraError: As above.
+        """
+        return self.deployments.described(name)
+
+    def gone(self, name: str) -> str | None:
+        """Why the deployment behind a service has died for good, as far as is known; or None."""
+        return self.deployments.gone(name)
 
     def _gone(self, name: str) -> bool:
-        """Whether the deployment behind a service has died for good, as far as is known here."""
-        return bool(getattr(self._deployed.get(name), "gone", None))
+        return self.gone(name) is not None
+
+    async def _started(self, name: str) -> Endpoint:
+        """The endpoint of a service that is started now; its start is on no loop's time."""
+        try:
+            return await asyncio.to_thread(self.endpoint, name)
+        except (NelError, OSError) as error:
+            self.give_up(StopReason(str(error), isinstance(error, ConfigError)))
+            # Nothing was asked, so nothing is to be recorded: this ends with the run.
+            await asyncio.get_running_loop().create_future()
+            raise
+
+    def _made(self, name: str, endpoint: Endpoint, limiter: AdaptiveLimiter) -> ModelClient:
+        client = ModelClient(endpoint, limiter=limiter)
+        client.gone = partial(self._gone, name)
+        if name not in self.deployments.endpoints:
+            client.comes = partial(self._started, name)
+        return client
 
     def client(self, name: str) -> ModelClient:
         """The one client of a service's endpoint."""
         if name not in self._clients:
-            endpoint = self.endpoint(name)
+            endpoint = self.described(name)
             if endpoint.kind != "model":
                 msg = (
                     f"services.{name}: this is no model, so nothing can be asked of it: name a "
                     "service that serves one"
                 )
                 raise ConfigError(msg)
-            limit = self._wanted.get(name, DEFAULT_CONCURRENT)
+            limit = self.deployments.wanted.get(name, DEFAULT_CONCURRENT)
             if endpoint.max_concurrent is not None:
                 limit = min(limit, endpoint.max_concurrent)
             self._limits[name] = limit
-            client = ModelClient(
+            client = self._made(
+                name,
                 replace(endpoint, max_concurrent=limit),  # connections: the share may grow to it
-                limiter=AdaptiveLimiter(share_of(limit, *self._share)),
+                AdaptiveLimiter(share_of(limit, *self._share)),
             )
-            client.gone = partial(self._gone, name)
             if self._route(name).equip(client, self._log_dir.parent) is not None:
                 self._equipped.append(client)
             self._clients[name] = client
@@ -196,8 +202,7 @@ class Parts:
             )
             raise ConfigError(msg)
         if (name, timeout) not in self._judges:
-            client = ModelClient(replace(shared.endpoint, timeout=timeout), limiter=shared.limiter)
-            client.gone = partial(self._gone, name)
+            client = self._made(name, replace(shared.endpoint, timeout=timeout), shared.limiter)
             self._route(name).equip(client, self._log_dir.parent)
             self._judges[name, timeout] = client
         return self._judges[name, timeout]
@@ -217,13 +222,13 @@ class Parts:
             ConfigError: The service or the address cannot be used.
         """
         own = self.client(name)
-        client = ModelClient(own.endpoint, limiter=own.limiter)
+        client = self._made(name, own.endpoint, own.limiter)
         chain = self._route(name).equip(client, self._log_dir.parent, always=True)
         assert chain is not None
         return AdapterProxy(client, chain, host=host, port=port)
 
     def _route(self, name: str) -> Route:
-        return Route.of(name, self._specs.get(name))
+        return Route.of(name, self.deployments.specs.get(name))
 
     def allowed(self, name: str) -> int:
         """Requests that this process may have in flight at a service whose client is made."""
@@ -251,9 +256,14 @@ class Parts:
             ConfigError: Unknown type, wrong options, or a protocol that does not fit.
         """
         where = f"benchmark {config.name}: solver"
-        service = str(config.solver.options.get("service", ""))
-        protocol = self.endpoint(service).protocol
         kind = config.solver.type
+        if not asks_model(config.solver):
+            alone: Any = SOLVERS.load(kind)
+            around = Around(config.timeout, config.sandbox)
+            options = validated(alone.Config, config.solver.options, where)
+            return self._built(alone, around, options)
+        service = str(config.solver.options.get("service", ""))
+        protocol = self.described(service).protocol
         if endpoint_type == "completions" and protocol != "completions":
             msg = (
                 f"{where}: the benchmark needs a completions endpoint, "
@@ -264,8 +274,23 @@ class Parts:
             kind = "completion"
         cls: Any = SOLVERS.load(kind)  # Any: each plugin has its own Config
         options = validated(cls.Config, config.solver.options, where)
-        built: Solver = cls(self.client(service), options)
-        return built
+        if getattr(cls, "through_proxy", False):
+            around = Around(
+                config.timeout, config.sandbox, partial(self.adapter, service), self._model(service)
+            )
+            return self._built(cls, around, options)
+        more = {}
+        if (resource := getattr(options, "resource_service", None)) is not None:
+            more["resource"] = self.endpoint(resource)
+        return self._built(cls, self.client(service), options, **more)
+
+    @staticmethod
+    def _built(kind: Any, *parts: Any, **more: Any) -> Solver:
+        made: Solver = kind(*parts, **more)
+        return made
+
+    def _model(self, service: str) -> str:
+        return self.described(service).model
 
     def open(self, loop: LoopThread, solver: object) -> None:
         """Open a part that has resources on the loop, once; it is closed with the others.
@@ -285,39 +310,24 @@ class Parts:
         self._opened = []
         for client in (*self._judges.values(), *self._clients.values()):
             await closed(client)
+        await self.sandboxes.close()
 
     def stop_services(self) -> None:
         """End the deployments that this process started (blocking)."""
-        while self._running:
-            service = self._running.pop()
-            trouble = getattr(service, "trouble", None)  # of one that died for good
-            if trouble and trouble not in self.troubles:
-                self.troubles.append(trouble)
-            service.stop()
-        if self._deploys and self._deployed:
-            self._clean_logs()
-
-    def _clean_logs(self) -> None:
-        """A server may print its environment; all have ended, so nobody writes there any more."""
-        for log in self._log_dir.glob("server-*.log"):
-            try:
-                self._secrets().out_of_file(log)
-            except (OSError, ValueError) as error:  # ValueError: it has become shorter
-                _LOG.warning("%s: secrets in it could not be masked: %s", log, error)
+        self.deployments.stop()
 
 
 def _class_of(name: str, spec: PluginSpec) -> type[Service]:
     try:
-        return service_class(spec.type)
+        return SERVICES.load(spec.type)
     except UnknownName as error:
         msg = f"services.{name}: {error}"
         raise UnknownName(msg) from None
 
 
-def share_of(limit: int, index: int, count: int) -> int:
-    """What process ``index`` of ``count`` may use: together the limit, each at least 1."""
-    start, end = shard_range(limit, index, count)
-    return max(1, end - start)
+@runtime_checkable
+class _WritesFiles(Protocol):
+    secrets: Callable[[], Secrets]
 
 
 class _Closes(Protocol):
@@ -327,34 +337,6 @@ class _Closes(Protocol):
 async def closed(part: _Closes) -> None:
     """Close a part; one that fails to is named in the log and keeps nobody else from closing."""
     try:
-        await part.close()
+        await of_user(part.close)
     except Exception:  # noqa: BLE001 - a user's part may raise anything; the results are safe
         _LOG.exception("%s could not be closed", type(part).__name__)
-
-
-def validated(model: Any, options: Mapping[str, Any], where: str) -> Any:
-    """Plugin options through the plugin's own pydantic model; one line per mistake."""
-    try:
-        return model(**options)
-    except ValidationError as error:
-        lines = []
-        for problem in error.errors(include_input=False, include_url=False):
-            place = ".".join(str(part) for part in problem["loc"])
-            if problem["type"] == "extra_forbidden":
-                known = list(_inside(model, problem["loc"][:-1]).model_fields)
-                inner = ".".join([where, *(str(part) for part in problem["loc"][:-1])])
-                name = str(problem["loc"][-1])
-                lines.append(str(unknown(f"option at {inner}", name, known)))
-            else:
-                said = problem["msg"].removeprefix("Value error, ")
-                lines.append(f"{where}{'.' + place if place else ''}: {said}")
-        raise ConfigError("\n".join(lines)) from None
-
-
-def _inside(model: Any, place: tuple[int | str, ...]) -> Any:  # Any: a pydantic model's class
-    """The model of what stands at a place inside another; the outer one where it is none."""
-    for name in place:
-        field = model.model_fields.get(name)
-        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
-        model = next((each for each in kinds if hasattr(each, "model_fields")), model)
-    return model

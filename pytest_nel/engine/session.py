@@ -4,74 +4,29 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from pytest_nel.config.secrets import passed_values
 from pytest_nel.core.errors import JournalError, RunStopped
 from pytest_nel.core.protocols import EvalEnvironment, Solver
 from pytest_nel.core.types import AttemptKey
+from pytest_nel.engine.artifacts import Artifacts
 from pytest_nel.engine.attempt import AttemptRunner, Pending
-from pytest_nel.engine.budget import Purse
-from pytest_nel.engine.cached import CachedAnswers
+from pytest_nel.engine.cycle import Lifecycle
 from pytest_nel.engine.guard import Guard, StopReason
-from pytest_nel.engine.identity import Identity
-from pytest_nel.engine.judge import Judges
+from pytest_nel.engine.how import How, Writing
 from pytest_nel.engine.lookahead import LookAhead
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.past import Past
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts, closed
-from pytest_nel.records.journal import SYNC_EVERY, JournalWriter, journal_name
+from pytest_nel.http.secret import REAL_KEY, Secrets
+from pytest_nel.records.journal import JournalWriter
 from pytest_nel.records.record import StepRecord
+from pytest_nel.records.workspaces import FOLDER
 
 MAX_CONSECUTIVE_UNSCORED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """How a process writes its journals.
-
-    Attributes:
-        writer: The process's name, with which its files begin.
-        turn: How many times processes have begun to write into this run, this time included.
-        meta: Facts for the first line of each file.
-        sync_every: Seconds between two times that a file is put on the disk; 0: each record.
-    """
-
-    writer: str = "main"
-    turn: int = 1
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    sync_every: float = SYNC_EVERY
-
-    def open(self, directory: Path, benchmark: str) -> JournalWriter:
-        """The journal of a benchmark."""
-        path = directory / "journal" / journal_name(self.writer, self.turn)
-        own = {"writer": self.writer, "turn": self.turn, "benchmark": benchmark}
-        return JournalWriter(path, {**self.meta, **own}, sync_every=self.sync_every)
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """How a benchmark is measured, beside its plan.
-
-    Attributes:
-        at_once: Attempts of it that may run at once; None leaves it to ``limit`` of start.
-        identity: Makes its keys.
-        past: What earlier processes have written.
-        cache: Answers of other runs.
-        shares: Whether repeats may share an answer of the cache.
-        purse: What it may spend.
-        judges: Models that judge.
-    """
-
-    at_once: int | None = None
-    identity: Identity | None = None
-    past: Past | None = None
-    cache: CachedAnswers | None = None
-    shares: bool = False
-    purse: Purse = field(default_factory=Purse)
-    judges: Judges = field(default_factory=Judges)
 
 
 class Engine:
@@ -82,6 +37,9 @@ class Engine:
         parts: Services and clients; closed here.
         writing: How its journals are written; may be set until the first :meth:`add`.
         max_consecutive: Unscored attempts in a row after which the run stops.
+
+    Attributes:
+        needs: Services without which no attempt gets a score: when one is gone the run stops.
     """
 
     def __init__(
@@ -95,6 +53,8 @@ class Engine:
         self._run_dir = run_dir
         self.writing = writing or Writing()
         self.parts = parts
+        self.needs: Collection[str] = ()
+        parts.give_up = self._not_there
         self.loop = LoopThread()
         self.guard = Guard(max_consecutive)
         self._runners: dict[str, AttemptRunner] = {}
@@ -129,9 +89,22 @@ class Engine:
             how.purse,
         )
         self._runners[plan.id].judges = how.judges
+        self._runners[plan.id].ready = how.ready
         self._runners[plan.id].redact = self.parts.redact
+        self._runners[plan.id].cycle = cycle = self._cycle(plan)
+        if cycle.room is not None:
+            self._runners[plan.id].hide = self.parts.hide
+            self._runners[plan.id].passed = _passed(plan)
         if how.at_once is not None:
             self._at_once[plan.id] = how.at_once
+
+    def _cycle(self, plan: BenchmarkPlan) -> Lifecycle:
+        return Lifecycle(
+            self.parts.sandboxes.room(plan.config.sandbox),
+            Artifacts(self._run_dir / plan.id / FOLDER),
+            needed=plan.environment.needs_sandbox,
+            visits=not plan.environment.judges_now,
+        )
 
     def prepare(self, environment: EvalEnvironment) -> None:
         """Let an environment prepare itself, once (blocking)."""
@@ -213,6 +186,9 @@ class Engine:
         loop = self.loop.start()
         for client, room in self.parts.divide(*share):
             loop.call_soon_threadsafe(client.limiter.set_ceiling, room)
+        for slots, more in self.parts.sandboxes.divide(share):
+            for _ in range(more):
+                loop.call_soon_threadsafe(slots.release)
         for name, semaphore in self._rooms.items():
             for _ in range(at_once[name] - self._at_once[name]):
                 loop.call_soon_threadsafe(semaphore.release)
@@ -254,6 +230,7 @@ class Engine:
                 journal.sync()
             except JournalError as error:
                 self.guard.give_up(str(error))
+        self._heed_guard()
         if tick is not None:
             tick()
 
@@ -286,9 +263,9 @@ class Engine:
 
     @property
     def spent(self) -> list[str]:
-        """Budgets for whose sake attempts were left out."""
+        """Budgets for whose sake attempts were left out, or that were not kept."""
         budgets = {id(one): one for each in self._runners.values() for one in each.purse.budgets}
-        return [str(one.spent) for one in budgets.values() if one.left_out]
+        return [said for one in budgets.values() if (said := one.account) is not None]
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -305,7 +282,7 @@ class Engine:
         try:
             if self.loop.loop is not None:
                 with contextlib.suppress(TimeoutError):
-                    self.loop.call(self._close_async(), timeout=10)
+                    self.loop.call(self._close_async(), timeout=60 if self.parts.sandboxes else 10)
                 self.loop.close()
         finally:
             for journal in self._journals():
@@ -364,9 +341,21 @@ class Engine:
             self.guard.give_up(str(error))
             self._heed_guard()
 
+    def _not_there(self, reason: StopReason) -> None:
+        self.guard.stop(reason)
+        self._heed_guard()
+
     def _heed_guard(self) -> None:
+        for gone in filter(None, map(self.parts.gone, self.needs)):
+            self.guard.give_up(gone)
         if self.guard.reason is not None:
             self.stop(self.guard.reason.text)
+
+
+def _passed(plan: BenchmarkPlan) -> Callable[[str], str]:
+    """Takes secrets out that sandboxes of a benchmark are given; short ones may be words."""
+    values = passed_values((plan.config.sandbox.options, plan.config.solver.options))
+    return Secrets(value for value in values if len(value) >= REAL_KEY).out_of_line
 
 
 def _key(pending: Pending) -> AttemptKey:

@@ -33,6 +33,20 @@ async def of_user(call: Callable[..., Awaitable[T]], *args: Any, **named: Any) -
         raise UserCodeEnded(says(error)) from error
 
 
+def still_wanted() -> None:
+    """Go on, unless the run is being ended: somebody's code may have kept that to itself.
+
+    What it has done then is no answer and no judgement. Limits of time in force must be over:
+    they, too, cancel.
+
+    Raises:
+        CancelledError: The run is being ended.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 def says(error: BaseException) -> str:
     """``ValueError: what it says``, on one line."""
     text = " ".join(str(error).split())

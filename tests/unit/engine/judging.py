@@ -11,6 +11,7 @@ from pytest_nel.config.schema import PluginSpec
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.budget import Budget, Purse
 from pytest_nel.engine.judge_panel import judges_with
+from pytest_nel.engine.lifecycle import Workplace
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.records.record import Scored, StepRecord
 from tests.unit.engine.parts import Says, Sums, runner
@@ -66,7 +67,9 @@ class Bench:
         made.judges = await asyncio.to_thread(judges_with, made.plan, parts, services)
         attempted = await made.attempt(key(made))
         if earlier is not None:
-            attempted = await made._judge_here(attempted.solved, earlier)  # type: ignore[union-attr]
+            place = Workplace(made.cycle, None, key(made))
+            solved = attempted.solved  # type: ignore[union-attr]
+            attempted = await made._judge_here(solved, place, earlier)
         record = made.finish(attempted)
         made.journal.close()
         return record

@@ -10,7 +10,8 @@ from typing import Any
 
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
-from pytest_nel.core.protocols import EvalEnvironment, Sandbox
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.sandbox import Sandbox
 from pytest_nel.core.types import AttemptKey, ScorerInput, SeedResult, SolveResult, VerifyResult
 from pytest_nel.engine.attempt import AttemptRunner
 from pytest_nel.engine.guard import Guard
@@ -93,8 +94,9 @@ def runner(folder: Path, solver: Any, benchmark: Any = None, **settings: Any) ->
     environment = (
         made if isinstance(made, EvalEnvironment) else BenchmarkEnvironment(made, base=folder)
     )
+    size = len(environment) if isinstance(environment, BenchmarkEnvironment) else 4
     config = BenchmarkConfig(name="sums", solver=PluginSpec(type="custom"), **settings)
-    plan = make_plan(config, environment, 4)
+    plan = make_plan(config, environment, size)
     journal = JournalWriter(folder / "sums" / "journal" / "main.jsonl", {"benchmark": "sums"})
     return AttemptRunner(plan, solver, journal, Guard(20), sleep=lambda _: asyncio.sleep(0))
 

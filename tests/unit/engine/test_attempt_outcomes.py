@@ -15,7 +15,7 @@ from pytest_nel.core.errors import (
     ScorerError,
 )
 from pytest_nel.core.exchange import current_session
-from pytest_nel.core.protocols import Sandbox
+from pytest_nel.core.sandbox import Sandbox
 from pytest_nel.core.types import (
     AttemptKey,
     ModelResponse,
@@ -24,6 +24,7 @@ from pytest_nel.core.types import (
     SolveResult,
     VerifyResult,
 )
+from pytest_nel.engine.lifecycle import Workplace
 from pytest_nel.records.record import Solved
 from tests.unit.engine.parts import KEY, Doubles, Says, Sums, attempted, runner, sums
 
@@ -318,6 +319,21 @@ async def test_a_seed_that_fails_is_unscored_and_costs_no_call(tmp_path: Path) -
     assert {first.scored.outcome, second.scored.outcome} == {"unscored"}
 
 
+async def test_a_seed_that_a_server_fails_to_give_fails_as_the_server_does(tmp_path: Path) -> None:
+    class Remote(Sums):
+        async def seed(self, idx: int) -> Any:
+            msg = f"the server of problem {idx} ended"
+            raise InfraError(msg, kind=FailureKind.RATE_LIMIT)
+
+    solver = Doubles()
+
+    record = await attempted(tmp_path, solver, Remote(judge))
+
+    assert record.scored.outcome == "unscored"
+    assert record.scored.failure == FailureKind.RATE_LIMIT
+    assert record.scored.error == "seed failed: the server of problem 0 ended"
+
+
 async def test_a_name_for_a_problem_that_cannot_be_had_is_unscored(tmp_path: Path) -> None:
     class Nameless(Sums):
         def problem_id(self, idx: int) -> str:
@@ -354,8 +370,9 @@ async def test_what_an_attempt_that_is_made_again_asks_says_so(
 
     made = runner(tmp_path, Sees(InfraError("once more"), "4"))
     solved = Solved(KEY, "0", because=because)
+    seed = SeedResult("2+2")
 
-    await made._answer(SeedResult("2+2"), solved)
+    await made._answer(seed, solved, Workplace(made.cycle, seed, KEY))
     made.journal.close()
 
     assert [session.again for session in seen] == [again, again]  # two tries

@@ -60,6 +60,33 @@ def test_where_tokens_are_unknown_a_limit_on_them_cannot_be_kept(
         limited.check()
 
 
+def test_what_went_beyond_a_budget_or_is_unknown_is_said_though_nothing_was_left_out() -> None:
+    now = [0.0]
+    exact, beyond, unknown, late = (
+        Budget("s", limits, clock=lambda: now[0])
+        for limits in (
+            BudgetConfig(max_tokens=15),
+            BudgetConfig(max_tokens=14),
+            BudgetConfig(max_tokens=99),
+            BudgetConfig(max_time=60),
+        )
+    )
+
+    for budget in (exact, beyond, unknown, late):
+        budget.check()
+    now[0] = 61.0
+    for budget in (exact, beyond, late):
+        budget.spend(EACH, None)
+    unknown.spend({}, None)
+    now[0] = 70.0
+
+    start = "the budget of s "
+    assert exact.account is None
+    assert beyond.account == f"{start}was exceeded by what was under way: max_tokens 14, used 15"
+    assert unknown.account == f"{start}could not be kept: an answer came without its tokens"
+    assert late.account == f"{start}was exceeded by what was under way: max_time 60 s, used 61.0 s"
+
+
 @given(st.integers(1, 9), st.integers(1, 10_000))
 def test_processes_together_exceed_it_by_their_last_answers_only(parts: int, limit: int) -> None:
     budgets = [Budget("s", BudgetConfig(max_tokens=limit), parts=parts) for _ in range(parts)]

@@ -34,7 +34,7 @@ def sse(*events: str) -> bytes:
     return reply("".join(f"{event}\n\n" for event in events), content_type="text/event-stream")
 
 
-CHUNK = json.dumps({"choices": [{"index": 0, "delta": {"content": "42"}}]})
+CHUNK = json.dumps({"choices": [{"index": 0, "delta": {"content": "42"}, "finish_reason": "stop"}]})
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_nel.config.schema import PluginSpec
-from pytest_nel.core.types import SeedResult
-from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
+from pytest_nel.core.types import Endpoint, SeedResult
+from pytest_nel.engine.fingerprint import answering, fingerprint_of, needs_sandbox, reads_row
 from pytest_nel.engine.identity import Identity
+from pytest_nel.http.client import ModelClient
+from pytest_nel.solvers.around import Around
+from pytest_nel.solvers.harbor import HarborSolver
+from pytest_nel.solvers.tool_calling import ToolCallingSolver
 
 SEED = SeedResult("2+2=?", "4", {"category": "sums"}, system="be brief")
 SOLVER = {"type": "simple", "service": "model", "generation": {"temperature": 0.0}}
@@ -180,7 +184,11 @@ def test_what_is_no_json_has_a_key_as_well() -> None:
 
 SCRIPT = """
 from pytest_nel.engine.identity import Identity
-from pytest_nel.core.types import SeedResult
+from pytest_nel.http.client import ModelClient
+from pytest_nel.solvers.around import Around
+from pytest_nel.solvers.harbor import HarborSolver
+from pytest_nel.solvers.tool_calling import ToolCallingSolver
+from pytest_nel.core.types import Endpoint, SeedResult
 one = Identity({"b": {"x", "y"}, "a": 1}, {}, reads_row=True)
 print(one.solve_key(SeedResult("q", metadata={"s": {"p", "q", "r"}}), 0))
 """
@@ -242,6 +250,71 @@ def test_only_our_own_solvers_are_known_to_look_at_the_text_alone() -> None:
     assert not reads_row(None, {"type": "completion"})
 
 
+AGENT = {"type": "agent", "service": "m", "agent": "mine"}
+
+
+@pytest.mark.parametrize(("strategy", "asked_again"), [("override", 0), ("task", 1), ("max", 1)])
+def test_an_agent_is_asked_again_where_its_task_gives_it_another_time(
+    strategy: str, asked_again: int
+) -> None:
+    reads = reads_row(None, {**AGENT, "timeout_strategy": strategy})
+    common = Identity({}, {}, reads_row=reads)
+    before = {"task_digest": "1", "agent_timeout_sec": 60.0}
+
+    keys = {
+        common.solve_key(replace(SEED, metadata={**before, **changed}), 0)
+        for changed in ({}, {"task_digest": "2"}, {"agent_timeout_sec": 600.0})
+    }
+
+    assert len(keys) == 1 + asked_again
+    assert reads_row(None, AGENT) is False
+
+
+@pytest.mark.parametrize("strategy", ["override", "task"])
+def test_an_agent_reads_the_same_whether_it_is_configured_or_brought(
+    tmp_path: Path, strategy: str
+) -> None:
+    (tmp_path / "run.sh.j2").write_text("work\n")
+    entry = {"service": "m", "agent": str(tmp_path), "timeout_strategy": strategy}
+    around = Around(60.0, PluginSpec(type="local"))
+
+    brought = HarborSolver(around, HarborSolver.Config.model_validate(entry))
+
+    assert reads_row(brought) == reads_row(None, {"type": "harbor", **entry})
+
+
+@pytest.mark.parametrize("entry", [{"sandbox_tools": True}, {"resource_service": "g"}])
+def test_a_solver_of_tools_reads_the_same_whether_it_is_configured_or_brought(
+    entry: dict[str, object],
+) -> None:
+    full = {"service": "m", **entry}
+    endpoint = Endpoint(name="m", url="http://127.0.0.1:9", protocol="chat_completions", model="m")
+
+    brought = ToolCallingSolver(
+        ModelClient(endpoint), ToolCallingSolver.Config.model_validate(full)
+    )
+
+    assert reads_row(brought) == reads_row(None, {"type": "tool_calling", **full})
+    assert "solver.reads_fields" not in answering(brought)
+
+
+def test_of_a_problem_a_solver_of_tools_reads_their_descriptions_unless_a_server_is_told_it() -> (
+    None
+):
+    reads = reads_row(None, {"type": "tool_calling", "service": "m", "sandbox_tools": True})
+    served = reads_row(None, {"type": "tool_calling", "service": "m", "resource_service": "g"})
+    common = Identity({}, {}, reads_row=reads)
+    tests, tools = {"task_digest": "1"}, {"tools": [{"name": "a"}]}
+
+    keys = [
+        common.solve_key(replace(SEED, metadata=each), 0)
+        for each in (tests, {"task_digest": "2"}, {**tests, **tools})
+    ]
+
+    assert served is True
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_the_fingerprint_shows_numbers_and_hides_texts() -> None:
     facts = answering(None, {**SOLVER, "system_prompt": "the secret way"}, api())
 
@@ -251,3 +324,24 @@ def test_the_fingerprint_shows_numbers_and_hides_texts() -> None:
     assert shown["model"] == "m"
     assert shown["solver.system_prompt"].startswith("sha256:")
     assert "secret way" not in json.dumps(shown)
+
+
+def test_the_server_whose_tools_may_be_called_determines_answers() -> None:
+    def facts(**gym: Any) -> dict[str, Any]:
+        solver = {"type": "tool_calling", "service": "model", "resource_service": "tools"}
+        return answering(None, solver, api(), PluginSpec(type="gym", **gym))
+
+    one, other = (facts(benchmark=name) for name in ("a.py", "b.py"))
+
+    assert one["resource.benchmark"] == "a.py"
+    assert one != other
+    assert facts(benchmark="a.py", startup_timeout=9.0) == one
+
+
+def test_a_solver_whose_tools_are_those_of_a_sandbox_says_that_it_needs_one() -> None:
+    tools = {"type": "tool_calling", "service": "m", "sandbox_tools": True}
+    served = {"type": "tool_calling", "service": "m", "resource_service": "gym"}
+
+    found = [needs_sandbox(one) for one in (tools, served, SOLVER)]
+
+    assert found == [True, False, False]

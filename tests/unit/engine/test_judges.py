@@ -68,7 +68,8 @@ async def test_a_judge_that_is_asked_once_and_talks_is_said_to_have_given_no_ver
     record = await judged("!garbage", metric(max_retries=0))
 
     assert said(record)["error"] == (
-        "judge 'one': the reply holds no verdict: 'I would say it is rather good.'"
+        "judge 'one': the reply holds no verdict: 'I would say it is rather good.' "
+        "(there is no JSON object in it)"
     )
 
 

@@ -1,0 +1,77 @@
+"""A run that is ended while sandboxes are in use."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_nel.core.sandbox import Sandbox
+from pytest_nel.core.types import SeedResult, SolveResult, VerifyResult
+from tests.support.temp_sandbox import TempSandbox
+from tests.unit.engine.parts import KEY
+from tests.unit.engine.sandboxed import Idle, Reads, prepared, room_of
+
+
+class TwoAtOnce(Reads):
+    """A verifier that runs two commands at once, as that of code does.
+
+    Cancelled while the first of them starts the sandbox, the second finds it removed; a group of
+    tasks that has such an error forgets that it was cancelled.
+    """
+
+    async def verify(
+        self, response: str, expected: str, sandbox: Sandbox | None = None, **metadata: Any
+    ) -> VerifyResult:
+        del response, expected, metadata
+        assert sandbox is not None
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(sandbox.exec("true"))
+            group.create_task(sandbox.exec("true"))
+            await first
+        return VerifyResult(1.0)
+
+
+class TwoCommands:
+    """The same of a solver."""
+
+    async def solve(self, seed: SeedResult, sandbox: Sandbox) -> SolveResult:
+        await TwoAtOnce().verify("", "", sandbox)
+        return SolveResult(seed.prompt)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("solver", "environment", "left"),
+    [(Idle(), TwoAtOnce(), ["started", "solved"]), (TwoCommands(), Reads(), ["started"])],
+    ids=["verifying", "solving"],
+)
+async def test_what_is_cancelled_while_its_sandbox_starts_is_not_recorded(
+    tmp_path: Path, solver: Any, environment: Reads, left: list[str]
+) -> None:
+    starts = asyncio.Event()
+    room, backend = room_of()
+
+    class Slow(TempSandbox):
+        async def start(self) -> None:
+            starts.set()
+            await asyncio.sleep(60)
+
+    backend.sandbox = Slow
+    made = prepared(tmp_path, solver, environment, room)
+    attempt = asyncio.create_task(made.attempt(KEY))
+    await starts.wait()
+
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    made.journal.close()
+
+    kinds = [line.split('"')[3] for line in journal(tmp_path)]
+    assert [kind for kind in kinds if kind in {"started", "solved", "scored"}] == left
+
+
+def journal(folder: Path) -> list[str]:
+    return [
+        line for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines()
+    ]
