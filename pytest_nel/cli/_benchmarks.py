@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from pytest_nel.authoring.benchmark import Benchmark
 from pytest_nel.authoring.catalog import Found, find
 from pytest_nel.core.errors import NelError
+from pytest_nel.datasets import WEB
 from pytest_nel.scoring.catalog import SCORERS
+from pytest_nel.scoring.code import code_sandbox
 
 _OURS = "pytest_nel.benchmarks"
-_HUB = "hf://"
+_HUB = "hf"
 
 
 class Known(NamedTuple):
@@ -23,8 +25,9 @@ class Known(NamedTuple):
         name: What ``-b`` takes.
         description: The first line of its docstring.
         type: ``chat`` or ``completions``; ``class`` where a class does all itself.
-        answer: The built-in scorers that its own uses; ``equal`` without a scorer, else ``own``.
-        size: Problems; None where only a download could tell.
+        answer: The built-in scorers that its own uses; without a scorer ``judge`` where a model
+            grades, else ``equal``; ``own`` where it uses none of ours.
+        size: Problems, as its author says or as the data have; None where only a download tells.
         judge: Whether its answers are graded by a model.
         sandbox: Whether its problems come with an image to work in.
         network: Whether its data is downloaded.
@@ -65,18 +68,19 @@ def known(name: str) -> Known:
 def _of(name: str, description: str, found: Found) -> Known:
     if not isinstance(found, Benchmark):
         said = (found.__doc__ or "").strip().partition("\n")[0]
-        return Known(name, description or said, type="class")
-    hub = str(found.dataset).startswith(_HUB) if isinstance(found.dataset, str | Path) else False
+        judge, sandbox = found.judge_preset is not None, found.needs_sandbox
+        return Known(name, description or said, type="class", judge=judge, sandbox=sandbox)
+    scheme = found.dataset.partition("://")[0] if isinstance(found.dataset, str) else ""
     return Known(
         name,
         description,
         type=found.endpoint_type,
-        answer=_answer(found.scorer),
+        answer="judge" if found.scorer is None and found.judge else _answer(found.scorer),
         size=_size(found),
         judge=found.judge is not None,
-        sandbox=getattr(found, "image_builder", None) is not None,
-        network=hub,
-        packages=(*(["pytest-nel[hf]"] if hub else []), *found.requirements),
+        sandbox=found.sandbox is not None,
+        network=scheme in {_HUB, *WEB},
+        packages=(*(["pytest-nel[hf]"] if scheme == _HUB else []), *found.requirements),
     )
 
 
@@ -85,7 +89,8 @@ def _answer(scorer: Callable[..., Any] | None) -> str:
     if scorer is None:
         return "equal"
     used = _used(scorer)
-    return ", ".join(name for name, one in SCORERS.items() if one in used) or "own"
+    ours = {**SCORERS, "code_sandbox": code_sandbox}
+    return ", ".join(name for name, one in ours.items() if one in used) or "own"
 
 
 def _used(function: Callable[..., Any]) -> list[object]:
@@ -97,6 +102,8 @@ def _used(function: Callable[..., Any]) -> list[object]:
 
 
 def _size(found: Benchmark) -> int | None:
+    if found.size is not None:
+        return found.size
     dataset = found.dataset
     if isinstance(dataset, str | Path):
         file = Path(found.file).parent / dataset

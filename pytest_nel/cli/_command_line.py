@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pytest_nel.config.overrides import masked_override, read_override
-from pytest_nel.config.urls import secret_in, split_url
+from pytest_nel.config.urls import is_secret_url
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.hooks.options import FLAGS, OPTIONS, Option
 
@@ -149,7 +149,7 @@ def _is_secret(name: str, value: str) -> bool:
     inner, equals, said = value.partition("=")  # --override=services.m.api_key=…
     named, what = (inner, said) if equals else (name, value)
     hidden = bool(_SECRET.search(named)) and not _NO_SECRET.fullmatch(what)
-    return hidden or _is_secret_url(what)
+    return hidden or is_secret_url(what)
 
 
 def _of_override(text: str) -> str:
@@ -163,12 +163,3 @@ def _masked(name: str, value: str) -> str:
     inner, equals, _ = value.partition("=")
     keep = equals and "://" not in inner
     return f"{name}={inner}={LEFT_OUT}" if keep else f"{name}={LEFT_OUT}"
-
-
-def _is_secret_url(value: str) -> bool:
-    if "://" not in value:
-        return False
-    try:
-        return secret_in(split_url(value)) is not None
-    except ValueError:
-        return True

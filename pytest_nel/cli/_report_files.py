@@ -17,6 +17,17 @@ from pytest_nel.reports.table import Format
 _NAME = "report"
 
 
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """Declare ``paths``, the bundles that a command reads."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="A bundle (eval-*.json), a run directory, or a folder that holds some",
+    )
+
+
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare ``-f``, ``-o``, ``--all-formats`` and ``--baseline``."""
     parser.add_argument(

@@ -9,6 +9,7 @@ from pytest_nel.cli._overrides import add_override_argument, overrides_of
 from pytest_nel.config.load import load_suite
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.plugin_options import check_names_and_options
+from pytest_nel.exporters.chosen import refuse_exports
 from pytest_nel.gate.verdict import Exit
 from pytest_nel.hooks.reports import refuse_unknown_formats
 from pytest_nel.scoring.catalog import SCORERS
@@ -35,6 +36,7 @@ def main(options: argparse.Namespace) -> int:
             suite = load_suite(file, scorers=SCORERS, overrides=overrides)
             check_names_and_options(suite)
             refuse_unknown_formats(suite.config.output.report)
+            refuse_exports(suite)
         except ConfigError as error:
             status = Exit(mistake("config check", error))
             continue

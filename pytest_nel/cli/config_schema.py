@@ -7,6 +7,7 @@ import sys
 from pytest_nel.config.fields_page import fields_page
 from pytest_nel.config.json_schema import suite_schema
 from pytest_nel.engine.plugin_options import option_models
+from pytest_nel.sandboxes import REGISTRY as SANDBOXES
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -23,9 +24,9 @@ def main(options: argparse.Namespace) -> int:
     """Print it."""
     if options.rest:
         options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
-    services, solvers = option_models(SERVICES), option_models(SOLVERS)
+    kinds = (option_models(SERVICES), option_models(SOLVERS), option_models(SANDBOXES))
     if options.markdown:
-        sys.stdout.write(fields_page(services, solvers))
+        sys.stdout.write(fields_page(*kinds))
         return 0
-    sys.stdout.write(json.dumps(suite_schema(services, solvers), indent=2) + "\n")
+    sys.stdout.write(json.dumps(suite_schema(*kinds), indent=2) + "\n")
     return 0

@@ -8,19 +8,18 @@ import json
 import os
 import platform
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 
 from pytest_nel.cli._mistakes import mistake
+from pytest_nel.cluster.daemon import NoDaemon, daemon
 from pytest_nel.cluster.runs import default_folder
 from pytest_nel.config.interpolate import getenv, resolve_secret
 from pytest_nel.config.quick import key_reference
@@ -129,30 +128,12 @@ def _said(command: list[str]) -> str:
 
 def _docker() -> Finding:
     """The daemon, not the program: the SDK talks to the daemon."""
-    host = getenv("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    if host.startswith("unix://") and (why := _unreachable(host.removeprefix("unix://"))):
-        return Finding("programs", "docker", "absent", f"no daemon: {why}")
-    docker: Any = import_module("docker")  # heavy, and without annotations
     try:
-        client = docker.from_env(timeout=int(_PATIENCE))
-        try:
+        with daemon() as client:
             said = client.version()["Version"]
-        finally:
-            client.close()
-    except (docker.errors.DockerException, OSError, KeyError) as error:
-        return Finding("programs", "docker", "absent", f"no daemon: {showable(str(error), 200)}")
+    except NoDaemon as error:
+        return Finding("programs", "docker", "absent", f"no daemon: {error}")
     return Finding("programs", "docker", "ok", f"daemon {said}")
-
-
-def _unreachable(path: str) -> str | None:
-    """Why nobody listens there; the SDK would leave a socket open that could not be connected."""
-    with socket.socket(socket.AF_UNIX) as tried:
-        tried.settimeout(_PATIENCE)
-        try:
-            tried.connect(path)
-        except OSError as error:
-            return f"{path}: {error.strerror or error}"
-    return None
 
 
 def _folders(options: argparse.Namespace) -> Iterator[Finding]:
@@ -212,7 +193,7 @@ def _model(options: argparse.Namespace) -> Iterator[Finding]:
             raise ConfigError(msg)
         yield Finding("model", "endpoint", "absent", "not asked: name one by --model-url")
         return
-    from pytest_nel.cli._endpoint import ping  # noqa: PLC0415 - httpx takes a while
+    from pytest_nel.http.ping import ping  # noqa: PLC0415 - httpx takes a while
 
     named = options.api_key_env or next((name for name in _KEYS[:2] if getenv(name)), None)
     key = None if named is None else resolve_secret(key_reference(named), "--api-key-env")

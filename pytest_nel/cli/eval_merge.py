@@ -12,6 +12,8 @@ from pytest_nel.records.found import MERGED, is_run, refuse_no_run, runs_below
 from pytest_nel.records.merge import Duplicate, Merged, merge
 from pytest_nel.reports.summary import Line, run_lines
 
+_NAMED = 5
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -80,6 +82,7 @@ def _lines(made: Merged, idle: Sequence[Path], *, verbose: bool) -> Iterator[Lin
     live = "a run is writing there: what it adds now is not in here"
     between += [Line(f"{label}: {live}") for label in made.written]
     between += _duplicates(made.duplicates, verbose=verbose)
+    between += _lost(made.lost)
     results = [(derived.bundle, derived.problems) for derived in done.derived]
     yield from run_lines(results, done.checks, between, most=len(results))
     what = "directories" if joint.count is None else f"of {joint.count} shards"
@@ -107,6 +110,16 @@ def _duplicates(duplicates: Sequence[Duplicate], *, verbose: bool) -> Iterator[L
             first, *others = (f"{label} ({_shown(r)})" for label, r in one.rewards.items())
             name = f"{one.benchmark}[{one.problem_idx}-r{one.repeat}]"
             yield Line(f"  {name}: {first} stands before {', '.join(others)}")
+
+
+def _lost(lost: Sequence[tuple[str, int, int]]) -> Iterator[Line]:
+    if lost:
+        first = ", ".join(f"{name}[{problem}-r{repeat}]" for name, problem, repeat in lost[:_NAMED])
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        yield Line(
+            f"the workspace of {first}{more} is in none of the directories as it was kept: the "
+            "scores stand, but these answers cannot be judged again"
+        )
 
 
 def _shown(reward: float | None) -> str:

@@ -1,5 +1,6 @@
-"""Say what a run would do, cost and decide; nothing is started, nothing written.
+"""Say what a run would do, cost and decide; nothing is asked of a model, nothing written.
 
+Nothing is started but the servers of ``gym://`` benchmarks, which alone know their size.
 Takes what ``nel eval run`` takes. Tokens, cost and time are estimated from an earlier run, such as
 one of a few problems, that ``--estimate-from`` names; else from the baseline.
 """

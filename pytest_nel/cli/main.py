@@ -10,11 +10,14 @@ from collections.abc import Sequence
 COMMANDS = {
     ("cache", "info"): "pytest_nel.cli.cache_info",
     ("cache", "prune"): "pytest_nel.cli.cache_prune",
+    ("cache-sqsh",): "pytest_nel.cli.cache_sqsh",
     ("compare",): "pytest_nel.cli.compare",
     ("completion",): "pytest_nel.cli.completion",
     ("config", "check"): "pytest_nel.cli.config_check",
     ("config", "schema"): "pytest_nel.cli.config_schema",
     ("config", "show"): "pytest_nel.cli.config_show",
+    ("data", "info"): "pytest_nel.cli.data_info",
+    ("data", "prefetch"): "pytest_nel.cli.data_prefetch",
     ("doctor",): "pytest_nel.cli.doctor",
     ("eval", "clean"): "pytest_nel.cli.eval_clean",
     ("eval", "jobs"): "pytest_nel.cli.eval_jobs",
@@ -26,9 +29,13 @@ COMMANDS = {
     ("eval", "run"): "pytest_nel.cli.eval_run",
     ("eval", "status"): "pytest_nel.cli.eval_status",
     ("eval", "stop"): "pytest_nel.cli.eval_stop",
+    ("export",): "pytest_nel.cli.export",
     ("gate",): "pytest_nel.cli.gate",
     ("list",): "pytest_nel.cli.list",
+    ("package",): "pytest_nel.cli.package",
     ("report",): "pytest_nel.cli.report",
+    ("sandbox", "prune"): "pytest_nel.cli.sandbox_prune",
+    ("serve",): "pytest_nel.cli.serve",
     ("validate",): "pytest_nel.cli.validate",
 }
 _RUNS = (["eval", "run"], ["eval", "resume"])

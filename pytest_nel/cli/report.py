@@ -1,10 +1,9 @@
 """Write a report of bundles, runs or folders of runs, also of the reference system's."""
 
 import argparse
-from pathlib import Path
 
 from pytest_nel.cli._mistakes import mistake
-from pytest_nel.cli._report_files import add_format_arguments, asked, emit
+from pytest_nel.cli._report_files import add_format_arguments, add_paths, asked, emit
 from pytest_nel.core.errors import NelError
 from pytest_nel.gate.verdict import Exit
 
@@ -14,13 +13,7 @@ _DEFAULT = "markdown"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "nel report PATH... [-f FORMAT] [-o FILE] [--all-formats] [--baseline DIR]"
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="+",
-        type=Path,
-        help="A bundle (eval-*.json), a run directory, or a folder that holds some",
-    )
+    add_paths(parser)
     add_format_arguments(parser)
 
 

@@ -1,7 +1,8 @@
 """Try a benchmark: gold, empty and wrong answers through its scorer, then a few live samples.
 
 Live samples are made where a model is named: by the same engine as a run, into a folder that is
-removed again.
+removed again. What a scorer says of its own failure may hold a key, so secrets are taken out of all
+that is printed.
 """
 
 import argparse
@@ -10,23 +11,31 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytest_nel.cli._mistakes import mistake
 from pytest_nel.config.interpolate import getenv
+from pytest_nel.config.schema import PluginSpec
+from pytest_nel.config.secrets import secret_values
 from pytest_nel.core.errors import ConfigError, NelError
+from pytest_nel.core.protocols import EvalEnvironment
+from pytest_nel.core.sandbox import Sandbox, SandboxSpec
 from pytest_nel.core.text import showable
 from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.sandboxes import Sandboxes
 from pytest_nel.environments import resolve
 from pytest_nel.environments.selftest import Trial, selftest
 from pytest_nel.gate.verdict import Exit
+from pytest_nel.hooks.masking import masked
+from pytest_nel.http.secret import Secrets
 
 _KINDS = {"gold": "full marks", "empty": "nothing", "wrong": "not full marks"}
 _PASSED_ON = (
     *("model", "model-url", "model-id", "api-key-env", "temperature", "max-tokens"),
-    *("system-prompt", "timeout"),
+    *("system-prompt", "timeout", "sandbox"),
 )
 _WIDTH = 60
 
@@ -52,13 +61,15 @@ def main(options: argparse.Namespace) -> int:
     if options.samples < 1:
         options.usage_error(f"-s wants a number of samples from 1, got {options.samples}")
     facts: dict[str, Any] = {"benchmark": options.bench}  # Any: JSON
+    secrets = _secrets(options)
     try:
-        facts |= _tested(options)
+        facts |= tested(options.bench, options.sandbox)
         if facts["fine"] and _names_a_model(options):
             facts["live"] = _live(options)
             facts["fine"] = any(row["reward"] is not None for row in facts["live"])
     except (NelError, OSError) as error:
-        return mistake("validate", error)
+        return mistake("validate", error, secrets.out_of_json)
+    facts = masked(facts, secrets.out_of_json)  # before anything is shortened: half a key is one
     sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _text(facts, options))
     return Exit.GO if facts["fine"] else 1
 
@@ -67,13 +78,33 @@ def _names_a_model(options: argparse.Namespace) -> bool:
     return bool(options.model or options.model_url or getenv("NEMO_MODEL_URL"))
 
 
-def _tested(options: argparse.Namespace) -> dict[str, Any]:
-    environment = resolve(options.bench, base=Path())
+def _secrets(options: argparse.Namespace) -> Secrets:
+    """Variables that are named as secrets, and the one that is named as the key."""
+    named = getenv(options.api_key_env) if options.api_key_env else None
+    return Secrets({*secret_values([]), named or ""})
+
+
+def tested(bench: str, sandbox: str | None) -> dict[str, Any]:  # Any: JSON
+    """What the scorer made of gold, empty and wrong answers; secrets are still in it.
+
+    Args:
+        bench: A name of ``nel list``, ``file.py`` or ``file.py:name``.
+        sandbox: The type of sandbox for a scorer that runs code.
+
+    Raises:
+        ConfigError: There is no such benchmark, or its data or sandbox cannot be used.
+        SandboxError: The sandbox does not start.
+    """
+    environment = resolve(bench, base=Path())
     trials: list[Trial] = []
     loop = LoopThread()
     size = loop.call(environment.dataset_size())
     try:
-        found = selftest(environment, range(size), loop.call, on_trial=trials.append)
+        environment.problems_chosen(range(size))
+        with _somewhere(environment, sandbox, loop) as box:
+            found = selftest(
+                environment, range(size), loop.call, on_trial=trials.append, sandbox=box
+            )
         status, warning, fine = found.status, found.warning, True
     except ConfigError as error:
         if not trials:  # its data is wrong: nothing was judged
@@ -88,6 +119,29 @@ def _tested(options: argparse.Namespace) -> dict[str, Any]:
         "fine": fine,
         "trials": [trial._asdict() for trial in trials],
     }
+
+
+@contextmanager
+def _somewhere(
+    environment: EvalEnvironment, kind: str | None, loop: LoopThread
+) -> Iterator[Sandbox | None]:
+    """One sandbox for all that is tried, where a type is named and the benchmark wants one."""
+    specs: Sequence[SandboxSpec] | None = loop.call(environment.sandbox_specs())
+    spec = specs[0] if specs else None
+    rooms = Sandboxes((0, 1), lambda: Secrets(secret_values([])))
+    room = None if kind is None or spec is None else rooms.room(PluginSpec(type=kind))
+    if room is None:
+        yield None
+        return
+    held = room.sandbox(spec, "validate")
+    try:
+        box = loop.call(held.__aenter__())
+        try:
+            yield box
+        finally:
+            loop.call(held.__aexit__(None, None, None))
+    finally:
+        loop.call(rooms.close())
 
 
 def _live(options: argparse.Namespace) -> list[dict[str, Any]]:

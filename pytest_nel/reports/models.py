@@ -2,22 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 
-from pytest_nel.records.variants import Variant
+from pytest_nel.records.variants import Table, Variant
 from pytest_nel.reports.summary import Line
 
 _HEADER = ("benchmark", "model", "score", "Δ (95 % CI), pp", "worse", "better", "missing")
 _WORDS = 2
 
 
-def model_lines(variants: Iterable[Variant]) -> Iterator[Line]:
-    """One table of all that were asked several models; nothing where there are none."""
-    rows = [_row(variant) for variant in variants]
-    if not rows:
-        return
-    widths = [max(len(row[at]) for row in [_HEADER, *rows]) for at in range(len(_HEADER))]
-    yield Line("models, each compared with the first on the same problems:")
-    for row in [_HEADER, *rows]:
-        yield Line(_joined(row, widths))
+def model_lines(tables: Iterable[Table]) -> Iterator[Line]:
+    """A table of each list of models; nothing where there are none."""
+    shown = [table for table in tables if table.rows]
+    for table in shown:
+        of = f" of {table.name}" if len(shown) > 1 and table.name is not None else ""
+        rows = [_HEADER, *map(_row, table.rows)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADER))]
+        yield Line(f"models{of}, each compared with the first on the same problems:")
+        for row in rows:
+            yield Line(_joined(row, widths))
 
 
 def _row(one: Variant) -> tuple[str, ...]:

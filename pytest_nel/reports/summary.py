@@ -1,12 +1,13 @@
 """The text of a run's summary: pure functions of bundles, printed elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_nel.core.text import showable
 from pytest_nel.gate.check import Check
 from pytest_nel.gate.verdict import Exit
 from pytest_nel.records.bundle import headline
+from pytest_nel.records.workspaces import FOLDER, LOST, PARTIAL
 
 _HEADER = (
     "benchmark",
@@ -21,6 +22,7 @@ _HEADER = (
 )
 MAX_ROWS = 15
 _FURTHER = "scorer:"
+_LOST_NAMED = 5
 
 
 class Line(NamedTuple):
@@ -114,10 +116,34 @@ def kept_lines(kept: Mapping[str, int]) -> list[Line]:
         "completed": "{n:,} of those given again to further scorers that had failed",
         "judged": "{n:,} judged from stored answers",
         "changed": "{n:,} solved again: another problem stands in their place",
-        "dropped": "{n:,} judgements counted no more: their problem or their scorer has changed",
+        "again": "{n:,} asked again: not all of what was judged may be written or kept",
+        "dropped": "{n:,} judgements counted no more: their problem is gone, or it, its scorer or "
+        "its timeout has changed",
     }
     parts = [text.format(n=kept[name]) for name, text in said.items() if kept.get(name)]
-    return [Line(f"of the earlier records: {', '.join(parts)}")] if parts else []
+    lines = [Line(f"of the earlier records: {', '.join(parts)}")] if parts else []
+    return [*lines, *_lost_lines(kept)]
+
+
+_LOST_WHY = {
+    LOST: f"what they left is gone from {FOLDER}/ or changed",
+    PARTIAL: "not all of what was judged is written: it has secrets, was judged in the sandbox "
+    "where it was made, or is too long",
+}
+
+
+def _lost_lines(kept: Mapping[str, int]) -> Iterator[Line]:
+    """Which answers could not be judged again, and what the table has of them."""
+    for reason, why in _LOST_WHY.items():
+        if not (n := kept.get(reason, 0)):
+            continue
+        names = [each.removeprefix(f"{reason} ") for each in kept if each.startswith(f"{reason} ")]
+        shown = ", ".join([*names[:_LOST_NAMED], *(["…"] if n > _LOST_NAMED else [])])
+        yield Line(
+            f"{n:,} not judged again, since {why} ({shown}): their earlier scores still stand in "
+            "the table, unless their problem or their scorer has changed",
+            {"yellow": True},
+        )
 
 
 def run_lines(
@@ -174,6 +200,7 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
             f"({overtaken:,} that took longer have no score)"
         )
         lines.append(Line(text, {"yellow": True}))
+    lines += _uncalled_tools(bundle)
     lines += _failed_scorers(bundle)
     lines += _judges(bundle)
     categories = bundle["benchmark"]["scores"]["failures"]["categories"]
@@ -188,6 +215,17 @@ def note_lines(bundle: Mapping[str, Any], problems: Sequence[str]) -> list[Line]
         Line(f"{name}: journal: {showable(text, 300)}", {"yellow": True}) for text in problems[:3]
     ]
     return lines
+
+
+def _uncalled_tools(bundle: Mapping[str, Any]) -> list[Line]:
+    """A server that leaves tools out of the prompt does so without an error."""
+    tools = bundle["benchmark"]["scores"]["runtime"].get("tools")
+    if tools is None or tools["calls"]:
+        return []
+    text = f"{bundle['benchmark']['name']}: no tool was called in {tools['attempts']:,} attempts: "
+    text += "the model may have seen none; see whether its server passes tools on, or have them "
+    text += "written into the prompt by the solver's tool_format: text"
+    return [Line(text, {"yellow": True})]
 
 
 def _failed_scorers(bundle: Mapping[str, Any]) -> list[Line]:

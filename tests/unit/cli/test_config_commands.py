@@ -202,3 +202,34 @@ def test_check_says_all_that_a_run_would_be_refused_for(
     assert f"{file}:6: services.m.proxy.interceptors[1].config.max_turns: " in said
     assert f"{file}:10: benchmarks[0].generation: seed: the protocol responses has no such" in said
     assert "rubric_file: there is no file nope.md in" in said
+
+
+def test_a_limit_of_costs_needs_prices_of_all_that_is_asked(
+    suite: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = main(["config", "check", str(suite), "-O", "budget.max_cost=5"])
+    err = capsys.readouterr().err
+    prices = "services.model.prices={prompt: 1, completion: 1}"
+    priced = main(["config", "check", str(suite), "-O", "budget.max_cost=5", "-O", prices])
+
+    assert (free, priced) == (4, 0)
+    assert "budget.max_cost: what model costs is not known: give the service `prices`" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("b.py:nope", "unknown benchmark of b.py 'nope'"),
+        ("b.py:", "no name stands behind the colon"),
+    ],
+)
+def test_a_benchmark_that_its_file_does_not_have_is_found(
+    suite: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    text = "from x import benchmark\n\n@benchmark(name='caps')\ndef f(): ...\n"
+    suite.with_name("b.py").write_text(text, encoding="utf-8")
+
+    status = main(["config", "check", str(suite), "-O", f'benchmarks[0].name="{name}"'])
+
+    assert status == 4
+    assert said in capsys.readouterr().err

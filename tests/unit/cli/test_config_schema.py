@@ -13,6 +13,7 @@ from pytest_nel.config._document import read_document
 from pytest_nel.config.fields_page import fields_page
 from pytest_nel.config.json_schema import suite_schema
 from pytest_nel.engine.plugin_options import option_models
+from pytest_nel.sandboxes import REGISTRY as SANDBOXES
 from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.solvers import REGISTRY as SOLVERS
 
@@ -28,6 +29,7 @@ GOOD = {
             "generation": {"temperature": 0.5, "max_tokens": "${MAX_TOKENS}"},
         },
         "served": {"type": "llama_cpp", "threads": "${.services.served.parallel}"},
+        "judges": {"type": "gym", "benchmark": "humaneval", "sandbox": {"type": "docker"}},
     },
     "benchmarks": [
         {"name": "basics", "repeats": "???", "solver": {"type": "simple", "service": "model"}},
@@ -40,7 +42,7 @@ GOOD = {
 
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
-    schema = suite_schema(option_models(SERVICES), option_models(SOLVERS))
+    schema = suite_schema(option_models(SERVICES), option_models(SOLVERS), option_models(SANDBOXES))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
@@ -72,6 +74,7 @@ def test_a_suite_with_references_variables_and_playbooks_is_valid(
         (["benchmarks", 0], {"solver": {"type": "simple", "service": "model"}}),
         (["benchmarks", 1, "repeat"], 3),
         (["services", "model", "thread"], 1),
+        (["services", "judges", "sandbox", "memry"], "2g"),
         (["services", "model", "threads"], 1),
         (["services", "model", "generation", "temprature"], 1),
         (["services", "model", "type"], "apy"),
@@ -126,12 +129,12 @@ def test_the_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_page_of_all_fields_is_what_the_models_say() -> None:
     page = (ROOT / "docs/reference/suite-fields.md").read_text(encoding="utf-8")
 
-    made = fields_page(option_models(SERVICES), option_models(SOLVERS))
+    made = fields_page(option_models(SERVICES), option_models(SOLVERS), option_models(SANDBOXES))
 
     assert page == made, "write it again: nel config schema --markdown > docs/reference/…"
 
 
 def test_every_field_says_what_it_means() -> None:
-    page = fields_page(option_models(SERVICES), option_models(SOLVERS))
+    page = fields_page(option_models(SERVICES), option_models(SOLVERS), option_models(SANDBOXES))
 
     assert [line for line in page.splitlines() if line.endswith("|  |")] == []

@@ -47,6 +47,23 @@ def test_data_from_the_hub_is_not_downloaded_to_be_counted() -> None:
     assert known.needs == "judge, network, pytest-nel[hf], sympy>=1"
 
 
+def test_the_built_in_benchmarks_are_listed_with_the_size_of_the_whole_set(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes = {
+        row["name"]: (row["size"], row["network"], row.get("trouble")) for row in listed(capsys)
+    }
+
+    assert sizes["mgsm"] == (2750, True, None)
+    assert sizes["mmlu"] == (14042, True, None)
+    assert {"drop", "gpqa", "gsm8k", "math500", "mmlu_pro", "triviaqa", "xstest"} < set(sizes)
+    assert {trouble for _, _, trouble in sizes.values()} == {None}
+    assert {name for name, (size, _, _) in sizes.items() if not size} == {
+        *("nmp_harbor", "pinchbench", "terminal_bench_hard"),  # params say which data they ask
+        *("terminal_bench_hard_aa_split", "terminal_bench_v1"),
+    }
+
+
 def test_rows_and_files_beside_a_benchmark_are_counted(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"q": 1}\n\n{"q": 2}\n')
     for dataset, size in (([{"q": "1"}] * 3, 3), (tmp_path / "rows.jsonl", 2)):

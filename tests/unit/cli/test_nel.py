@@ -74,7 +74,7 @@ def test_a_value_that_begins_with_a_dash_stays_a_value() -> None:
         (["eval", "run", "/nowhere/s.yaml"], "no such suite file"),
         (["eval", "run", "-b", "basics", "--submit"], "--submit"),
         (["eval", "run", "-b", "basics", "--api-key", "sk-1"], "--api-key"),
-        (["serve", "a"], "serve"),
+        (["server", "a"], "server"),
         (["list", "--", "x"], "takes no arguments"),
         (["list", "solver"], "invalid choice"),
         (["eval", "status", "--watch", "0"], "--watch wants seconds"),

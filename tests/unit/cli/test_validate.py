@@ -109,3 +109,47 @@ def test_a_mistake_is_status_4(
 
     assert status == 4
     assert said in capsys.readouterr().err
+
+
+LEAKY = '''"""Its scorer says the environment when it fails."""
+import os
+from pytest_nel import benchmark, scorer
+
+
+@benchmark(name="leaky", dataset=[{"say": "x", "target": "7"}], prompt="{say}")
+@scorer
+def leaky(sample):
+    """Fails."""
+    raise RuntimeError("cannot log in with " + os.environ["PLANTED_API_KEY"])
+'''
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_key_that_a_scorer_says_when_it_fails_is_not_shown(
+    words: tuple[str, ...],
+    nel: Nel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PLANTED_API_KEY", "sk-planted-0123456789")
+    nel.write("bench_leaky.py", LEAKY)
+
+    status = validate("bench_leaky.py", *words)
+
+    ended = capsys.readouterr()
+    assert status == 1
+    assert "sk-planted" not in ended.out + ended.err
+    assert "cannot log in with [API key]" in ended.out
+
+
+def test_a_key_in_a_file_that_cannot_be_imported_is_not_shown(
+    nel: Nel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINE", "sk-planted-0123456789")
+    nel.write("bench_leaky.py", "import os\nraise RuntimeError(os.environ['MINE'])\n")
+
+    status = validate("bench_leaky.py", "--api-key-env", "MINE")
+
+    said = capsys.readouterr().err
+    assert status == 4
+    assert "bench_leaky.py:2: RuntimeError: [API key]" in said

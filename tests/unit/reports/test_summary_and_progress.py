@@ -7,6 +7,7 @@ import pytest
 from pytest_nel.reports.progress import Flow, Progress, progress_line
 from pytest_nel.reports.summary import (
     category_line,
+    kept_lines,
     note_lines,
     run_lines,
     shown_record,
@@ -219,3 +220,13 @@ def test_further_scorers_that_failed_have_a_line_each() -> None:
         "b: scorer flaky failed on 3 answers: it broke",
         "b: scorer once failed on 1 answer: KeyError: 'x'",
     ]
+
+
+def test_answers_that_cannot_be_judged_again_are_named_by_reason() -> None:
+    kept = {"judged": 3, "again": 2, "partial": 6, **{f"partial b[{n}-r0]": 1 for n in range(5)}}
+
+    first, second = (line.text for line in kept_lines({**kept, "lost": 0}))
+
+    assert "3 judged from stored answers, 2 asked again: not all" in first
+    assert second.startswith("6 not judged again, since not all of what was judged is written")
+    assert "(b[0-r0], b[1-r0], b[2-r0], b[3-r0], b[4-r0], …)" in second

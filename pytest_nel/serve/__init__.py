@@ -1,0 +1,1 @@
+"""A benchmark behind HTTP: problems are handed out, answers are judged."""
