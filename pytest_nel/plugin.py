@@ -6,7 +6,7 @@ option table, and holds no state.
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from pytest_nel.hooks.options import add_options, asked_for, bench_globs
 
 if TYPE_CHECKING:
     from pytest_nel.hooks.state import Run
+
+_TWICE = "nel: interrupted again: what is written counts; the same line with --nel-resume goes on"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -34,6 +36,26 @@ class _Early:
         if asked_for(config):
             about = 'The configuration option "asyncio_default_fixture_loop_scope" is unset'
             warnings.filterwarnings("ignore", about, pytest.PytestDeprecationWarning)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> Generator[None, object, object]:
+        """Let no hook's ``sys.exit()`` turn a failed run into one that has passed.
+
+        Nor does a second Ctrl-C, while pytest answers the first, end in a traceback of pytest's.
+        """
+        try:
+            return (yield)
+        except SystemExit as error:
+            exits = config.pluginmanager.getplugin("nel-exits")
+            if exits is None:
+                raise
+            return exits.instead_of(error)
+        except KeyboardInterrupt:
+            if not (asked_for(config) or config.pluginmanager.hasplugin("nel-exits")):
+                raise
+            if not hasattr(config, "workerinput"):  # its controller ends it so, if it is slow
+                sys.stderr.write(f"\n{_TWICE}\n")
+            return pytest.ExitCode.INTERRUPTED
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -91,6 +113,24 @@ def pytest_pycollect_makeitem(
 
     del name
     return python_items(collector, obj, _activate(collector.config))  # type: ignore[arg-type]  # as just seen
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A benchmark file that calls ``sys.exit()`` must not take pytest with it."""
+    try:
+        return (yield)
+    except SystemExit as error:
+        config = collector.config
+        ours = asked_for(config) or _matches(collector.path, bench_globs(config))
+        if not ours or not isinstance(collector, pytest.Module):
+            raise
+        from pytest_nel.hooks.collect import ended_report  # noqa: PLC0415 - only in a nel run
+
+        _activate(config)
+        return ended_report(collector, error)
 
 
 def _is_environment(obj: object) -> bool:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_nel.config.schema import BudgetConfig
+from pytest_nel.config.schema import BudgetConfig, Prices
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.budget import Budget, Purse
 from pytest_nel.engine.judge_panel import judge_prices
 from pytest_nel.engine.past import Mode
+from pytest_nel.engine.validated import validated
 from pytest_nel.hooks.state import BenchmarkRun, Run
 
 
@@ -16,7 +17,7 @@ class Budgets:
 
     Args:
         run: The run.
-        prices: Of each benchmark's model, by plan id.
+        prices: Of each benchmark's model, by plan id: of those that are measured.
 
     Raises:
         ConfigError: Costs are limited where they are unknown or in several currencies.
@@ -26,7 +27,7 @@ class Budgets:
         self._run = run
         self._prices = prices
         self._of_suites: dict[str, Budget] = {}
-        benches = [run.benchmarks[name] for name in run.names]
+        benches = [run.benchmarks[name] for name in prices]
         for suite, limits in run.budgets.items():
             mine = [bench for bench in benches if bench.suite == suite]
             if limits.max_cost is not None and mine:
@@ -73,3 +74,25 @@ class Budgets:
         if len(found) > 1:
             msg = f"{whose} limits the cost, but prices are in {' and '.join(sorted(found))}"
             raise ConfigError(msg)
+
+
+def refuse_unpriced(run: Run) -> None:
+    """Refuse limits of costs that are unknown, before anything is asked, started or written.
+
+    Raises:
+        ConfigError: As :class:`Budgets`, by the prices of the configured services.
+    """
+    benches = [run.benchmarks[name] for name in run.names or run.benchmarks]
+    budgets = Budgets(run, {bench.plan.id: _configured(run, bench) for bench in benches})
+    for bench in benches:
+        budgets.purse(bench)
+
+
+def _configured(run: Run, bench: BenchmarkRun) -> Mapping[str, Any] | None:
+    """Prices of the service that is configured; whoever else answers has none either."""
+    service = run.services.get(bench.service or "")
+    prices = None if service is None else service.options.get("prices")
+    if prices is None:
+        return None
+    found: Prices = validated(Prices, prices, f"services.{bench.service}.prices")
+    return found.model_dump()

@@ -3,25 +3,28 @@
 import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_nel.authoring.benchmark import Benchmark
+from pytest_nel.authoring.catalog import blame
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import Suite, load_suite, validate_suite
 from pytest_nel.config.matrix import entries
-from pytest_nel.config.schema import BenchmarkConfig, BudgetConfig
+from pytest_nel.config.schema import BenchmarkConfig, BudgetConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.protocols import EvalEnvironment
 from pytest_nel.engine.judge_plan import with_rubrics
 from pytest_nel.engine.loop import LoopThread
-from pytest_nel.engine.plan import make_plan
+from pytest_nel.engine.plan import BenchmarkPlan, make_plan
 from pytest_nel.engine.plugin_options import check_options
 from pytest_nel.environments import resolve
+from pytest_nel.hooks.gym import attach, with_verifier
 from pytest_nel.hooks.item import AttemptItem
-from pytest_nel.hooks.models import override, suite_for, suite_of
+from pytest_nel.hooks.models import override, params_in, suite_for, suite_of
 from pytest_nel.hooks.resume import QUICK_NODE
 from pytest_nel.hooks.state import ERROR_MARK, BenchmarkRun, Run, run_key
 from pytest_nel.hooks.trying import tested
@@ -40,7 +43,7 @@ class SuiteFile(pytest.File):
             _declare(run, suite)
             run.budgets[self.nodeid] = suite.config.budget
             for entry, raw in entries(suite.config, suite.raw):
-                yield from self._benchmark(run, entry, raw)
+                yield from self._benchmark(run, entry, raw, suite.config.services)
         except NelError as error:
             msg = f"{ERROR_MARK}{error}"
             raise self.CollectError(msg) from None
@@ -58,11 +61,17 @@ class SuiteFile(pytest.File):
         return written
 
     def _benchmark(
-        self, run: Run, entry: BenchmarkConfig, written: Mapping[str, Any]
+        self,
+        run: Run,
+        entry: BenchmarkConfig,
+        written: Mapping[str, Any],
+        services: Mapping[str, PluginSpec],
     ) -> Iterable[pytest.Item]:
         environment = resolve(
             entry.name, base=self._base(run), limit=None, params=dict(entry.params)
         )
+        attach(run, environment, entry.sandbox)
+        environment = with_verifier(environment, entry, services)
         location = (_relative(self), 0)  # pytest's own marks want a line
         return items_of(self, environment, entry, written=written, location=location)
 
@@ -124,6 +133,12 @@ def python_items(
         raise collector.CollectError(msg) from None
 
 
+def ended_report(collector: pytest.Collector, error: SystemExit) -> pytest.CollectReport:
+    """What is reported of a benchmark file that ends the process while it is imported."""
+    said = f"{ERROR_MARK}{blame(error, collector.path)} (while importing this benchmark file)"
+    return pytest.CollectReport(collector.nodeid, "failed", said, [])
+
+
 def _environment(value: Benchmark | type[EvalEnvironment], base: Path) -> EvalEnvironment:
     from pytest_nel.environments.builtin import BenchmarkEnvironment  # noqa: PLC0415
 
@@ -144,14 +159,14 @@ def items_of(
     loop = LoopThread("nel-plan")
     try:
         plan = make_plan(
-            with_rubrics(_held(run, environment, entry, label).settled(), base_of(node, run)),
+            with_rubrics(entry.settled(), base_of(node, run)),
             environment,
             loop.call(environment.dataset_size()),
             taken=frozenset(run.benchmarks),
             shard=run.shard,
             facts=dict(environment.fingerprint()),
         )
-        plan = tested(run, plan, loop)
+        plan = tested(run, _held(run, plan, label), loop)
     finally:
         loop.close()
     bench = BenchmarkRun(
@@ -174,17 +189,20 @@ def base_of(node: pytest.Collector, run: Run) -> Path:
     return run.config.invocation_params.dir if run.quick is not None else node.path.parent
 
 
-def _held(
-    run: Run, environment: EvalEnvironment, entry: BenchmarkConfig, label: str | None
-) -> BenchmarkConfig:
-    """The entry with its ``min_score``: the command line's, its own, else the benchmark's."""
-    names = {name for name in (environment.name, entry.name, label) if name}
-    least = entry.min_score
+def _held(run: Run, plan: BenchmarkPlan, label: str | None) -> BenchmarkPlan:
+    """The plan with its ``min_score``: the command line's, its entry's, else the benchmark's.
+
+    What names all variants gives way to what names one of them.
+    """
+    least = plan.config.min_score
     if least is None:
-        least = environment.min_score
-    for name, value in run.options.get("min", []):
-        least = value if name in names else least
-    return entry if least == entry.min_score else entry.model_copy(update={"min_score": least})
+        least = plan.environment.min_score
+    for names in ({*plan.names, label}, {plan.id}):
+        for name, value in run.options.get("min", []):
+            least = value if name in names else least
+    if least == plan.config.min_score:
+        return plan
+    return replace(plan, config=plan.config.model_copy(update={"min_score": least}))
 
 
 @contextlib.contextmanager
@@ -205,6 +223,11 @@ def _declare(run: Run, suite: Suite) -> None:
             msg = f"service {name!r} is described differently by another file of this run"
             raise ConfigError(msg)
         run.written_services.setdefault(name, suite.raw["services"][name])
+    for name, spec in suite.config.sandboxes.items():
+        if run.sandboxes.setdefault(name, spec) != spec:
+            msg = f"sandbox {name!r} is described differently by another file of this run"
+            raise ConfigError(msg)
+    run.params += params_in(suite)
 
 
 def _relative(node: pytest.Collector) -> str:

@@ -1,13 +1,18 @@
-"""``--nel-dry-run``: what a run would do, cost and decide; nothing is started, nothing written."""
+"""``--nel-dry-run``: what a run would do, cost and decide; nothing is asked, nothing written.
+
+Nothing is started either, but for servers of ``gym://`` benchmarks: nobody else knows their size.
+"""
 
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_nel.cluster.daemon import no_daemon
 from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.env_map import resolve
 from pytest_nel.config.interpolate import getenv
@@ -15,16 +20,23 @@ from pytest_nel.config.schema import Prices
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.judge_panel import judge_prices
-from pytest_nel.engine.runtime import Parts, validated
+from pytest_nel.engine.loop import LoopThread
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.sandboxes import SLOTS
+from pytest_nel.engine.validated import validated
 from pytest_nel.gate.verdict import Exit
+from pytest_nel.hooks.budgets import refuse_unpriced
 from pytest_nel.hooks.gating import check_before, names_of_checks
 from pytest_nel.hooks.refuse import limits_of
+from pytest_nel.hooks.sandboxes import images_of, refuse_without_sandbox, too_small
+from pytest_nel.hooks.services import parts_of
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.estimate import Estimate, each_of, estimate
 from pytest_nel.records.sides import StoredRun, stored_run
-from pytest_nel.services import service_class
+from pytest_nel.services import REGISTRY as SERVICES
 from pytest_nel.services.gpus import shared
 from pytest_nel.services.logs import log_name
+from pytest_nel.services.missing import missing
 
 _FILES = (
     *("eval-*.json", "failure_analysis.json", "journal/*.jsonl", "plan.json"),
@@ -51,6 +63,8 @@ class DryRun:
         self._run = run
         self._trouble: list[str] = []
         self._plan: JsonObject = {}
+        self._missing: list[JsonObject] = []
+        self._no_daemon = cache(no_daemon)  # one that is far away is asked once
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
@@ -58,16 +72,17 @@ class DryRun:
         run = self._run
         if not run.benchmarks or run.config_error:
             return
-        try:
-            check_before(run)
-        except NelError as error:
-            self._trouble += str(error).splitlines()
+        for look in (refuse_without_sandbox, check_before, refuse_unpriced):
+            try:
+                look(run)
+            except NelError as error:
+                self._trouble += str(error).splitlines()
         self._plan = self._made()
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A plan that cannot be is a mistake of usage; the file is for machines."""
-        if self._trouble:
+        if self._trouble or any(one["refused"] for one in self._missing):
             session.exitstatus = Exit.USAGE
         path = self._run.options.get("plan-file")
         if path is not None and self._plan:
@@ -81,7 +96,7 @@ class DryRun:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The plan in words."""
         if self._plan:
-            terminalreporter.section("plan: nothing was started")
+            terminalreporter.section(f"plan: {_started(self._plan)}")
             for line in plan_lines(self._plan):
                 terminalreporter.write_line(line)
         for line in self._trouble:
@@ -100,6 +115,8 @@ class DryRun:
             "total": _total(entries),
             "estimated_from": None if known is None else str(known.directory),
             "services": [self._service(name) for name in used],
+            "would_not_start": self._missing,
+            "started": [] if run.gym is None else list(run.gym.started),
             "checks": list(names_of_checks(run)),
             "directory": str(run.directory),
             "files": [
@@ -110,8 +127,12 @@ class DryRun:
                     for name in _FILES
                 ),
                 *(str(run.directory / "logs" / log) for name in used for log in self._logs(name)),
+                *(str(run.directory / "logs" / log) for log in _of_gym(run)),
             ],
-            "warnings": list(shared({name: run.services[name] for name in used})),
+            "warnings": [
+                *shared({name: run.services[name] for name in used}),
+                *(line for bench in run.benchmarks.values() for line in too_small(bench)),
+            ],
             "problems": list(self._trouble),
         }
 
@@ -144,10 +165,31 @@ class DryRun:
             "repeats": plan.repeats,
             "attempts": attempts,
             "service": bench.service,
+            "sandbox": self._sandbox(bench),
             "max_concurrent": at_once,
             "currency": (self._prices(bench) or {}).get("currency"),
             "budget": plan.config.budget.model_dump(exclude_none=True),
             "estimate": found or None,
+        }
+
+    def _sandbox(self, bench: BenchmarkRun) -> JsonObject | None:
+        """Its type, how many there may be at once, and images; None without one."""
+        spec, loop = bench.plan.config.sandbox, LoopThread("nel-plan")
+        try:
+            room = parts_of(self._run).sandboxes.room(spec)
+            if room is None:
+                return None
+            specs = loop.call(bench.plan.environment.sandbox_specs()) or ()
+        except NelError as error:
+            self._trouble += str(error).splitlines()
+            return None
+        finally:
+            loop.close()
+        template = room.option("image_template")
+        return {
+            "type": spec.type,
+            "concurrency": room.option("concurrency", SLOTS),
+            "images": [template] if template else images_of(specs, room.option("image")),
         }
 
     def _limits(self, service: str | None) -> Iterator[int]:
@@ -159,13 +201,13 @@ class DryRun:
         """The options of a service; None where it has none that are right."""
         spec = self._run.services.get(service)
         if spec is not None:
-            model: Any = service_class(spec.type)
+            model: Any = SERVICES.load(spec.type)
             with contextlib.suppress(NelError):  # it is said of the service itself
                 return validated(model.Config, spec.options, f"services.{service}")
         return None
 
     def _logs(self, service: str) -> list[str]:
-        if not service_class(self._run.services[service].type).deploys:
+        if not SERVICES.load(self._run.services[service].type).deploys:
             return []
         count: int = getattr(self._config(service), "replicas", 1)
         return [log_name(service, replica, count) for replica in range(count)]
@@ -185,17 +227,20 @@ class DryRun:
 
     def _service(self, name: str) -> JsonObject:
         run, spec = self._run, self._run.services[name]
-        kind = service_class(spec.type)
+        kind = SERVICES.load(spec.type)
         try:
-            Parts(run.services, log_dir=run.directory / "logs").service(name)
+            service = Parts(run.services, log_dir=run.directory / "logs").service(name)
+            lacks = missing(service, self._no_daemon)
         except NelError as error:
-            self._trouble += str(error).splitlines()
+            self._note(error)
+        else:
+            self._missing += [] if lacks is None else [{"service": name, **lacks._asdict()}]
         variables = spec.options.get("extra_env")
         if isinstance(variables, Mapping):
             try:
                 resolve(variables, f"services.{name}.extra_env")
             except ConfigError as error:
-                self._trouble += str(error).splitlines()
+                self._note(error)
         key = str(spec.options.get("api_key") or "").removeprefix("${").removesuffix("}")
         if key and not getenv(key):
             self._trouble.append(f"services.{name}.api_key: the variable {key} is not set")
@@ -207,6 +252,10 @@ class DryRun:
             "model": self._model(name),
             "url": None if url is None else str(url).partition("?")[0],
         }
+
+    def _note(self, error: NelError) -> None:
+        """What several looks have found is said once."""
+        self._trouble += [line for line in str(error).splitlines() if line not in self._trouble]
 
 
 def _judges_of(bench: BenchmarkRun) -> list[str]:
@@ -226,6 +275,19 @@ def _total(entries: list[JsonObject]) -> JsonObject:
     return sums
 
 
+def _of_gym(run: Run) -> list[str]:
+    return [] if run.gym is None else run.gym.files
+
+
+def _started(plan: JsonObject) -> str:
+    """What was started for it: servers that had to say how many problems there are."""
+    count = len(plan["started"])
+    if not count:
+        return "nothing was started"
+    what = "a server of problems" if count == 1 else f"{count} servers of problems"
+    return f"nothing was started but {what}, to ask for the size"
+
+
 def plan_lines(plan: JsonObject) -> Iterator[str]:
     """The plan for people."""
     for entry in plan["benchmarks"]:
@@ -240,10 +302,8 @@ def plan_lines(plan: JsonObject) -> Iterator[str]:
         yield "no estimate: name a run of a few problems with --nel-estimate-from DIR"
     else:
         yield f"estimated from {source}; the time is what answers take with none waiting in a queue"
-    for service in plan["services"]:
-        does = "would start" if service["starts"] else f"asks {service['url']}"
-        what = ", ".join(filter(None, (service["type"], service["model"])))
-        yield f"service {service['name']} ({what}): {does}"
+    yield from _sandbox_lines(plan)
+    yield from _services(plan)
     for warning in plan["warnings"]:
         yield f"warning: {warning}"
     for name in plan["checks"]:
@@ -251,6 +311,26 @@ def plan_lines(plan: JsonObject) -> Iterator[str]:
     yield f"would write into {plan['directory']}:"
     for path in plan["files"]:
         yield f"  {path.removeprefix(plan['directory'])[1:]}"
+
+
+def _sandbox_lines(plan: JsonObject) -> Iterator[str]:
+    for entry in plan["benchmarks"]:
+        if (box := entry["sandbox"]) is not None:
+            images = ", ".join(box["images"]) or "no image is named"
+            most = f"{box['concurrency']} at once"
+            yield f"sandbox of {entry['benchmark']} ({box['type']}, {most}): {images}"
+
+
+def _services(plan: JsonObject) -> Iterator[str]:
+    for service in plan["services"]:
+        does = "would start" if service["starts"] else f"asks {service['url']}"
+        what = ", ".join(filter(None, (service["type"], service["model"])))
+        yield f"service {service['name']} ({what}): {does}"
+    if plan["would_not_start"]:
+        yield "would not start:"
+    for one in plan["would_not_start"]:
+        then = "; the run is refused" if one["refused"] else ""
+        yield f"  service {one['service']}: {one['reason']}{then}"
 
 
 def _about(entry: JsonObject) -> str:

@@ -1,6 +1,6 @@
 """Starts the engine with the first item of a session and ends it with the session."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +8,19 @@ import pytest
 
 from pytest_nel.authoring.catalog import blame
 from pytest_nel.config.schema import PluginSpec, Prices
-from pytest_nel.core.errors import ConfigError, InfraError, JournalError, NelError
+from pytest_nel.core.errors import ConfigError, InfraError, JournalError, NelError, RunStopped
 from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import JsonObject
 from pytest_nel.engine.budget import Purse
-from pytest_nel.engine.fingerprint import answering, fingerprint_of, reads_row
+from pytest_nel.engine.fingerprint import (
+    answering,
+    fingerprint_with,
+    in_sandbox,
+    placed,
+    reads_row,
+)
 from pytest_nel.engine.guard import StopReason
+from pytest_nel.engine.how import How, Writing
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.judge import Judges
 from pytest_nel.engine.judge_panel import (
@@ -23,20 +30,26 @@ from pytest_nel.engine.judge_panel import (
     plan_judges,
 )
 from pytest_nel.engine.past import Mode
-from pytest_nel.engine.runtime import validated
-from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine, How, Writing
-from pytest_nel.hooks.budgets import Budgets
+from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.session import MAX_CONSECUTIVE_UNSCORED, Engine
+from pytest_nel.engine.user_code import says
+from pytest_nel.engine.validated import validated
+from pytest_nel.hooks.budgets import Budgets, refuse_unpriced
 from pytest_nel.hooks.cache import cache_of
 from pytest_nel.hooks.gating import check_before, check_comparable
+from pytest_nel.hooks.gym import needed_servers, point_verifiers
 from pytest_nel.hooks.inherit import suspects
 from pytest_nel.hooks.models import FIXTURE, NO_MODEL, OF_THE_MODEL
 from pytest_nel.hooks.resume import index_of, past_of, settle, take
-from pytest_nel.hooks.services import parts_of, say_warnings
+from pytest_nel.hooks.sandboxes import make_ready, refuse_without_sandbox, sandbox_facts
+from pytest_nel.hooks.services import is_late, needed, parts_of, say_warnings
 from pytest_nel.hooks.sharing import heed, limits, rooms, told_to_stop
 from pytest_nel.hooks.snapshot import write_snapshot
 from pytest_nel.hooks.solvers import ConfiguredSolvers
+from pytest_nel.hooks.spent import inherit
 from pytest_nel.hooks.state import BenchmarkRun, Run
 from pytest_nel.records.journal import SYNC_EVERY
+from pytest_nel.solvers import asks_model
 
 NOT_BEGUN = "nothing was measured"
 _AS_WRITTEN = ("name", "solver", "params", "scoring")  # their values may come from the environment
@@ -59,23 +72,30 @@ def begin(run: Run, item: pytest.Item) -> None:
         pytest.skip(f"not run: {what}")
     except NelError as error:
         run.unbegun = True
-        run.stop = StopReason(str(error), fatal=not isinstance(error, InfraError))
+        fatal = not isinstance(error, InfraError | RunStopped)
+        run.stop = run.stop or StopReason(str(error), fatal=fatal)  # a signal's reason stands
         item.session.shouldstop = NOT_BEGUN
         pytest.skip(f"not run: {error}")
     except pytest.skip.Exception as skipped:
         run.stop = StopReason(f"fixture nel_solver was skipped: {skipped}", fatal=False)
         item.session.shouldstop = NOT_BEGUN
         raise
-    except Exception as error:
-        run.stop = StopReason(f"the run could not begin: {error}", fatal=True)
+    except (Exception, SystemExit) as error:
+        run.stop = run.stop or StopReason(f"the run could not begin: {says(error)}", fatal=True)
         item.session.shouldstop = NOT_BEGUN
         raise
 
 
+def _checked_parts(run: Run) -> Parts:
+    refuse_without_sandbox(run)
+    check_before(run)
+    refuse_unpriced(run)
+    return parts_of(run)
+
+
 def _begin(run: Run, item: pytest.Item) -> None:
     benches = [run.benchmarks[name] for name in run.names]
-    check_before(run)
-    parts = parts_of(run)
+    parts = _checked_parts(run)
     engine = run.engine = Engine(
         run.directory,
         parts,
@@ -83,8 +103,11 @@ def _begin(run: Run, item: pytest.Item) -> None:
     )
     take(run)
     engine.writing = _writing(run)
+    engine.needs = [*needed(run, benches), *needed_servers(run, benches)]
+    make_ready(run, benches, engine.loop)
     for bench in benches:
         plan_judges(bench.plan, parts)
+    point_verifiers(run, benches)
     asks = run.mode is not Mode.RESCORE
     solvers = _answering(run, benches, item) if asks else [run.solvers for _ in benches]
     judges = [judges_with(bench.plan, parts, run.services) for bench in benches]
@@ -98,9 +121,12 @@ def _begin(run: Run, item: pytest.Item) -> None:
     for bench, plan, identity in zip(benches, plans, identities, strict=True):
         settle(run, bench, plan, identity)
     write_snapshot(run)  # only now: one that is refused changes nothing
+    for bench, purse in zip(benches, purses, strict=True):
+        inherit(run, bench, purse)
     room = rooms(run, benches)
     for (bench, solver, with_, identity), purse in zip(who, purses, strict=True):
-        how = replace(_how(run, bench, identity, room[bench.plan.id]), judges=with_, purse=purse)
+        how = _how(run, bench, identity, room[bench.plan.id])
+        how = replace(how, judges=with_, purse=purse, ready=_ready(run, bench, solver))
         engine.add(bench.plan, solver, how)
     limit, window = limits(run, benches, max(room.values()))
     if (told := told_to_stop(run)) is not None:  # while all this was made ready
@@ -118,14 +144,14 @@ def _suspects(run: Run, benches: Sequence[BenchmarkRun]) -> set[int]:
 
 
 def _answering(run: Run, benches: Sequence[BenchmarkRun], item: pytest.Item) -> list[Solver]:
-    """Who answers each benchmark; services are started, keys are read."""
+    """Who answers each benchmark; keys are read, services are started that are not late."""
     parts = run.parts
     assert parts is not None
     for bench in benches:
         if bench.service is not None:
             parts.plan_limit(bench.service, bench.plan.config.max_concurrent)
     for bench in benches:
-        if bench.service is not None:
+        if bench.service is not None or not asks_model(bench.plan.config.solver):
             run.solvers.prepare(bench.plan, bench.endpoint_type, parts)
     say_warnings(run)
     found = _solvers(run, benches, item)
@@ -151,12 +177,35 @@ def _identity(run: Run, bench: BenchmarkRun, solver: Solver, judges: Judges) -> 
     options = bench.plan.config.solver.model_dump() if configured else None
     looks = run.mode is not Mode.RESCORE and reads_row(None if configured else solver, options)
     judging = {**bench.plan.judging(), **({"judges": judges.facts} if judges else {})}
-    return Identity(_who(run, bench, solver), judging, reads_row=looks)
+    box, room = sandbox_facts(run, bench), parts_of(run).sandboxes.room(bench.plan.config.sandbox)
+    works = run.mode is not Mode.RESCORE and _works_in_one(run, bench, solver)
+    visits = not bench.plan.environment.judges_now
+    return Identity(
+        placed(_who(run, bench, solver), box if works else None),
+        placed(judging, box if visits else None),
+        reads_row=looks,
+        works_in_sandbox=works and box is not None,
+        judges_in_sandbox=visits and box is not None,
+        images=None if room is None else room.images_of(bench.plan.environment),
+    )
+
+
+def _works_in_one(run: Run, bench: BenchmarkRun, solver: Solver) -> bool:
+    options = bench.plan.config.solver.model_dump()
+    return in_sandbox(None, options) if solver is run.solvers else in_sandbox(solver)
 
 
 def _how(run: Run, bench: BenchmarkRun, identity: Identity, room: int) -> How:
     cache, shares = cache_of(run, identity)
     return How(room, identity, past_of(run, bench), cache, shares)
+
+
+def _ready(run: Run, bench: BenchmarkRun, solver: Solver) -> Callable[[], Awaitable[None]] | None:
+    """Waits for the model that answers, where it is started with the first attempt to be made."""
+    asks = run.mode is not Mode.RESCORE and _asked(run, bench, solver) is not None
+    if bench.service is None or not asks or not is_late(run):
+        return None
+    return parts_of(run).client(bench.service).arrive
 
 
 def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
@@ -165,15 +214,21 @@ def _who(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
         return {}
     asked = _asked(run, bench, solver)
     if isinstance(solver, ConfiguredSolvers):
-        facts = answering(None, bench.plan.config.solver.model_dump(), asked)
+        options = bench.plan.config.solver.model_dump()
+        facts = answering(None, options, asked, _resource(run, options))
     else:  # what is configured answers nothing, unless this solver wraps it
-        options = bench.plan.config.solver.model_dump() if _wrapped(run, bench) else None
-        facts = answering(solver, options, asked)
+        options = bench.plan.config.solver.model_dump() if _wrapped(run, bench) else {}
+        facts = answering(solver, options or None, asked, _resource(run, options))
     if asked is not None and bench.service is not None:
-        endpoint = parts_of(run).endpoint(bench.service)
+        endpoint = parts_of(run).described(bench.service)
         facts["model"] = endpoint.model  # that of a service that names none is its own name
         facts |= {} if endpoint.weights is None else {"service.weights": endpoint.weights}
     return facts
+
+
+def _resource(run: Run, solver: JsonObject) -> PluginSpec | None:
+    """The service whose tools a solver lets the model call."""
+    return run.services.get(str(solver.get("resource_service")))
 
 
 def _asked(run: Run, bench: BenchmarkRun, solver: Solver) -> PluginSpec | None:
@@ -200,8 +255,7 @@ def _prices(run: Run, bench: BenchmarkRun, solver: Solver) -> JsonObject:
 
 def _plan_json(bench: BenchmarkRun, judges: Judges, identity: Identity) -> JsonObject:
     facts = bench.plan.as_json()
-    who = fingerprint_of(identity.answering)
-    facts["fingerprint"] = {**facts["fingerprint"], **who, "judging": identity.judging}
+    facts["fingerprint"] = {**facts["fingerprint"], **fingerprint_with(identity)}
     facts["fingerprint"] |= judge_identities(bench.plan, judges)
     facts["config"] |= {key: bench.written[key] for key in _AS_WRITTEN if key in bench.written}
     facts["suite"] = bench.suite
@@ -270,7 +324,7 @@ def _set_up(carrier: Any, bench: BenchmarkRun) -> None:
         carrier.session._setupstate.setup(carrier)  # noqa: SLF001 - an Item has no fixtures itself
     except NelError:
         raise
-    except Exception as error:  # the user's fixture may raise anything
+    except (Exception, SystemExit) as error:  # the user's fixture may raise anything
         info = carrier._fixtureinfo  # noqa: SLF001 - as above
         fixture = info.name2fixturedefs["nel_solver"][-1].func
         place = blame(error, fixture.__code__.co_filename)
@@ -314,6 +368,8 @@ def end(run: Run) -> None:
         run.cache.close()
         if run.cache.trouble is not None:
             run.notes.append(f"cache: {run.cache.trouble}")
+    for call in run.on_closed:
+        call()
 
 
 def mine(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:

@@ -16,6 +16,7 @@ from pytest_nel.gate.health import Session, health
 from pytest_nel.gate.verdict import Exit, worst
 from pytest_nel.hooks.crash import nodeid_of
 from pytest_nel.hooks.engine import end
+from pytest_nel.hooks.exports import export_results
 from pytest_nel.hooks.gating import decide, lenient, unmeasured, write_markdown
 from pytest_nel.hooks.reports import write_reports
 from pytest_nel.hooks.snapshot import SUITE_FILE
@@ -23,7 +24,9 @@ from pytest_nel.hooks.state import ERROR_MARK, Run, before_bracket
 from pytest_nel.records.conclude import check_id, thresholds, whole_of, write_checks
 from pytest_nel.records.files import Derived, derive
 from pytest_nel.records.gated import content_of
-from pytest_nel.records.plans import planned
+from pytest_nel.records.plans import planned, read_plan
+
+_LOOKING = ("setuponly", "setupplan", "nel_dry_run")
 
 
 class Finish:
@@ -35,6 +38,7 @@ class Finish:
         self._explained = 0  # failures pytest counts that have a code of their own
         self._seen = 0
         self._measured: dict[str, str] = {}  # node id → outcome
+        self._uncollected = False  # whether a file could not be collected
         self._empty = False  # whether all that was collected is a shard without a problem
 
     def pytest_exception_interact(
@@ -49,6 +53,7 @@ class Finish:
         """Tell collection errors of ours, a mistake of the user and exit 4, from ordinary ones."""
         if not report.failed:
             return
+        self._uncollected = True
         if ERROR_MARK in str(report.longrepr):
             self._run.config_error = True
             self._explained += 1
@@ -96,17 +101,20 @@ class Finish:
             self._hand_over(session)
             return
         if run.parts is not None:
-            run.notes += run.parts.troubles
+            said = "" if run.stop is None else run.stop.text
+            run.notes += [line for line in run.parts.deployments.troubles if line not in said]
         if not session.config.option.collectonly:
+            self._note_unbegun(session)
             self._derive(session)
             self._decide()
         self._tidy()
         nothing_to_do = exitstatus == Exit.NOTHING and self._empty
         code = self._code(session, Exit.GO if nothing_to_do else int(exitstatus))
+        session.exitstatus = code
         if run.derived or run.checks:
             self._report_checks(session, code)
             write_reports(run)
-        session.exitstatus = code
+        export_results(run)
         if run.folder is not None:
             run.folder.release()
 
@@ -120,6 +128,20 @@ class Finish:
         run.notes += [f"shard {index}/{count} of {name} is empty" for name in empty]
         self._empty = len(empty) == len(run.benchmarks)
 
+    def _note_unbegun(self, session: pytest.Session) -> None:
+        """Where something else skips every attempt, nothing is measured: that is no success."""
+        run = self._run
+        only_looks = any(session.config.getoption(name, default=False) for name in _LOOKING)
+        if not run.names or not self._ended(session) or only_looks:
+            return
+        if not _begun(run):
+            run.unbegun = True
+            run.stop = StopReason(
+                "nothing was measured: every attempt was skipped before it began, by a mark or a "
+                "hook of somebody else's",
+                fatal=False,
+            )
+
     def _hand_over(self, session: pytest.Session) -> None:
         stop = self._run.stop
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
@@ -127,6 +149,7 @@ class Finish:
             "stop": None if stop is None else [stop.text, stop.fatal],
             "notes": list(self._run.notes),
             "kept": dict(self._run.kept),
+            "names": list(self._run.names),
             "empty": self._empty,
         }
 
@@ -140,6 +163,7 @@ class Finish:
         """What a worker handed over when it ended."""
         self._run.notes += [note for note in given["notes"] if note not in self._run.notes]
         self._run.kept.update(given["kept"])
+        self._run.names = list(dict.fromkeys([*self._run.names, *given["names"]]))
         self._empty = self._empty or given["empty"]
         if given["stop"] is not None and self._run.stop is None:
             text, fatal = given["stop"]
@@ -159,7 +183,7 @@ class Finish:
 
     def _derive(self, session: pytest.Session) -> None:
         run = self._run
-        gave_up = run.unbegun or (run.stop is not None and run.stop.fatal)
+        gave_up = run.unbegun or (run.stop is not None and run.stop.fatal) or self._uncollected
         if run.mode is not None and gave_up and not self._measured:
             return  # nothing was begun: what is there stays as it is
         facts = run.facts() | {
@@ -257,6 +281,14 @@ class Finish:
         log = _reporters(session.config)
         for check in run.checks:
             log(report=_check_report(check))
+
+
+def _begun(run: Run) -> bool:
+    """Whether a process of this session has come so far as to plan a benchmark."""
+    try:
+        return any(read_plan(one).get("turn") == run.turn for one in planned(run.directory))
+    except ConfigError:  # whoever derives says what is wrong with it
+        return True
 
 
 def _reporters(config: pytest.Config) -> Any:  # Any: pluggy's hook caller

@@ -9,6 +9,8 @@ from pytest_nel.core.protocols import Solver
 from pytest_nel.core.types import Endpoint
 from pytest_nel.engine.loop import LoopThread
 from pytest_nel.engine.runtime import Parts
+from pytest_nel.engine.sandboxes import Room
+from pytest_nel.hooks.sandboxes import RunSandboxes
 from pytest_nel.hooks.services import RunningServices
 from pytest_nel.hooks.state import Run, run_key
 from pytest_nel.http.client import ModelClient
@@ -62,6 +64,7 @@ def _only_model(run: Run, fixture: str) -> tuple[Parts, str, LoopThread]:
         msg = f"{fixture} needs a run with one model service; this one has: {names}"
         raise ConfigError(msg)
     run.model_asked = True
+    run.parts.endpoint(models[0])  # now: a solver of the user's own may look where it is
     return run.parts, models[0], run.engine.loop
 
 
@@ -74,7 +77,9 @@ def nel_judge(pytestconfig: pytest.Config) -> ModelClient:
         names = ", ".join(sorted(judges)) or "none"
         msg = f"nel_judge needs a run with one service that judges; this one has: {names}"
         raise ConfigError(msg)
-    return run.parts.client(next(iter(judges)))
+    (name,) = judges
+    run.parts.endpoint(name)  # now: whoever gets the client may look where it is
+    return run.parts.client(name)
 
 
 def _judging(run: Run) -> set[str]:
@@ -88,6 +93,19 @@ def _only_judges(run: Run) -> set[str]:
     plans = [bench.plan for bench in run.benchmarks.values()]
     asked = {name for plan in plans for spec in plan.judges for name in spec.services()}
     return asked - {str(bench.service) for bench in run.benchmarks.values()}
+
+
+@pytest.fixture(scope="session")
+def nel_sandboxes(pytestconfig: pytest.Config) -> Mapping[str, Room]:
+    """Where the run's sandboxes are made, by their names in ``sandboxes`` and by benchmark.
+
+    On the engine's loop, ``async with nel_sandboxes["box"].sandbox(spec) as sandbox`` starts one.
+    """
+    run = pytestconfig.stash[run_key]
+    if run.engine is None:
+        msg = "nel_sandboxes needs a run that measures something"
+        raise ConfigError(msg)
+    return RunSandboxes(run)
 
 
 @pytest.fixture(scope="session")

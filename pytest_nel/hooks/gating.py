@@ -151,10 +151,13 @@ def _refuse_hopeless(run: Run, policy: Policy) -> None:
 
 
 def _unknown_minimums(run: Run) -> Iterator[str]:
-    known = [*run.benchmarks, *(bench.label for bench in run.benchmarks.values())]
+    known = {bench.label for bench in run.benchmarks.values()}
+    known = known.union(*(bench.plan.names for bench in run.benchmarks.values()))
     for name, _ in run.options.get("min", []):
         if name not in known:
-            yield f"--nel-min {name}: {unknown('benchmark', name, sorted(set(known)))}"
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known))}"
+            yield f"--nel-min {name}: no benchmark is called so. {hint}"
 
 
 def _planned(run: Run, bench: BenchmarkRun) -> Planned:

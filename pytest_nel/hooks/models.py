@@ -14,8 +14,9 @@ from pytest_nel.config.quick import has_protocol, key_reference, quick_suite
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError, UnknownName
 from pytest_nel.core.types import JsonObject
+from pytest_nel.exporters.chosen import refuse_exports
 from pytest_nel.hooks.options import Options
-from pytest_nel.services import service_class
+from pytest_nel.services import REGISTRY as SERVICES
 
 NO_MODEL = (
     "no model: pass --nel-model-url URL and --nel-model-id ID (or set NEMO_MODEL_URL and "
@@ -63,6 +64,11 @@ def suite_of(path: Path, config: pytest.Config, **checked: Any) -> Suite:
     return load_suite(path, overrides=overrides_of(config), **checked)
 
 
+def params_in(suite: Suite) -> list[Mapping[str, Any]]:
+    """The ``params`` of its benchmarks, references as they are written: some name secrets."""
+    return [bench.get("params") or {} for bench in suite.raw["benchmarks"]]
+
+
 def overrides_of(config: pytest.Config) -> list[Override]:
     """What ``--nel-override`` says, in the order of the command line."""
     texts: list[str] = config.getoption("nel_override", None) or []
@@ -96,7 +102,9 @@ def suite_output(config: pytest.Config) -> OutputConfig | None:
         if not path.is_file():
             continue
         try:
-            outputs[path.name] = suite_of(path, config).config.output
+            suite = suite_of(path, config)
+            refuse_exports(suite)
+            outputs[path.name] = suite.config.output
         except ConfigError as error:
             raise pytest.UsageError(str(error)) from None
     if len({output.model_dump_json() for output in outputs.values()}) > 1:
@@ -163,6 +171,7 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
     entries = [entry for entry in suite.get("benchmarks") or [] if isinstance(entry, dict)]
     for entry in entries:
         _put(entry, _PER_BENCHMARK, options)
+        _put_sandbox(entry, options)
         solver = entry.get("solver")
         if isinstance(solver, dict) and solver.get("type") != FIXTURE:
             _put(solver, {"system-prompt": "system_prompt"}, options)
@@ -181,11 +190,21 @@ def override(raw: Mapping[str, Any], options: Options, *, model: bool = True) ->
     return suite
 
 
+def _put_sandbox(entry: JsonObject, options: Options) -> None:
+    """Another type of sandbox has none of the old one's options."""
+    kind = options.get("sandbox")
+    there = entry.get("sandbox")
+    said = there.get("type") if isinstance(there, dict) else there
+    if kind is None or said == kind or ("sandbox" not in options.given and there is not None):
+        return
+    entry["sandbox"] = {"type": kind}
+
+
 def _takes(spec: JsonObject, option: str) -> bool:
     """Whether a service has an option; of an unknown type it is refused for that."""
     kind = spec.get("type")
     try:
-        cls: Any = service_class(expand(kind)) if isinstance(kind, str) else None
+        cls: Any = SERVICES.load(expand(kind)) if isinstance(kind, str) else None
     except (UnknownName, ImportError):
         return False
     return cls is not None and option in cls.Config.model_fields

@@ -131,6 +131,13 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _sandbox(text: str) -> str:
+    from pytest_nel.engine.sandboxes import NONE  # noqa: PLC0415 - only where it is given
+    from pytest_nel.sandboxes import REGISTRY  # noqa: PLC0415 - as above
+
+    return _one_of(*REGISTRY, NONE)(text)
+
+
 def _truth(text: str) -> bool:
     word = text.strip().lower()
     if word not in {"true", "yes", "on", "1", "false", "no", "off", "0"}:
@@ -174,6 +181,12 @@ OPTIONS = (
     ),
     Option("max-tokens", _number(int, 1), "N", "Longest answer in tokens (default: the server's)"),
     Option("system-prompt", str, "TEXT", "System prompt, instead of the benchmark's own"),
+    Option(
+        "sandbox",
+        _sandbox,
+        "TYPE",
+        "Where code runs: docker, local or none (default: the suite's)",
+    ),
     Option("timeout", _number(float, 0, above=True), "S", "Seconds for one request (default: 600)"),
     Option(
         "override",

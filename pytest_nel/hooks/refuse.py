@@ -1,6 +1,6 @@
 """Ways to distribute a run that make no sense, each refused with a line that says why."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -8,15 +8,15 @@ import pytest
 from pytest_nel.config.dependencies import asked
 from pytest_nel.config.interpolate import expand
 from pytest_nel.config.load import validate_suite
-from pytest_nel.config.matrix import entries
+from pytest_nel.config.matrix import Compared, compared, entries
 from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import BenchmarkConfig, PluginSpec
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.engine.past import Mode
-from pytest_nel.engine.runtime import validated
-from pytest_nel.hooks.models import override, suite_args, suite_for, suite_of
+from pytest_nel.engine.validated import validated
+from pytest_nel.hooks.models import override, params_in, suite_args, suite_for, suite_of
 from pytest_nel.hooks.state import Run
-from pytest_nel.services import service_class
+from pytest_nel.services import REGISTRY as SERVICES
 
 _LIMITS = ("max_concurrent", "parallel")
 _PLAIN = "popen"
@@ -46,14 +46,30 @@ def services_of(run: Run) -> dict[str, PluginSpec]:
     return specs
 
 
-def services_of_matrices(run: Run) -> list[str]:
-    """The models that the suites of the command line compare, in the order of the files."""
-    lists = (names for suite in _suites(run) for names in suite.config.matrix.values())
-    return [name for names in lists for name in names]
+def compared_models(run: Run) -> list[Compared]:
+    """The lists of models that the suites of the command line compare, in their order."""
+    return compared((suite.config, suite.raw) for suite in _suites(run))
+
+
+def sandboxes_of(run: Run) -> list[PluginSpec]:
+    """Those that the benchmarks of the command line's suites name, else the option's."""
+    found = [one.sandbox for suite in _suites(run) for one in suite.config.benchmarks]
+    kind = run.options.get("sandbox")
+    return found or ([] if kind is None else [PluginSpec(type=kind)])
+
+
+def solvers_of(run: Run) -> list[PluginSpec]:
+    """Those of the benchmarks of the command line's suites."""
+    return [one.solver for suite in _suites(run) for one in suite.config.benchmarks]
+
+
+def params_of(run: Run) -> list[Mapping[str, Any]]:
+    """Those of the benchmarks of the command line's suites, references as they are written."""
+    return [params for suite in _suites(run) for params in params_in(suite)]
 
 
 def asked_services(run: Run) -> list[str]:
-    """Those of them that a benchmark uses, in the order of the suites."""
+    """The services that a benchmark uses, in the order of the suites."""
     suites = list(_suites(run))
     if not suites:
         return list(services_of(run))
@@ -131,7 +147,7 @@ def _limits(run: Run) -> Iterator[tuple[str, int]]:
         default = BenchmarkConfig.model_fields["max_concurrent"].default
         yield "max_concurrent", default if given is None else given
     for name, spec in services_of(run).items():
-        model: Any = service_class(spec.type)  # Any: each plugin has its own Config
+        model: Any = SERVICES.load(spec.type)  # Any: each plugin has its own Config
         config = validated(model.Config, spec.options, f"services.{name}")
         for option, limit in limits_of(config):
             yield f"{option} of service {name}", limit

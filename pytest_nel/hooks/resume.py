@@ -9,6 +9,7 @@ from pytest_nel.config.interpolate import getenv
 from pytest_nel.config.schema import OutputConfig
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.types import JsonObject
+from pytest_nel.engine.asked import Reads
 from pytest_nel.engine.identity import Identity
 from pytest_nel.engine.past import Mode, Past
 from pytest_nel.engine.stale import Stale, changed, drop_stale, may_have_changed
@@ -261,7 +262,7 @@ def settle(run: Run, bench: BenchmarkRun, plan: JsonObject, identity: Identity) 
             )
             raise ConfigError(msg)
         if may_have_changed(old, plan):
-            _drop_stale(run, bench, identity, old)
+            _drop_stale(run, bench, identity, old, changed=bool(changed(old, plan)))
 
     made = claim(directory, plan, afresh=afresh, look_through=look_through)
     run.indexes.pop(bench.plan.id, None)  # another worker may have dropped some
@@ -280,23 +281,27 @@ def _with_answers_of(directory: Path, plan: JsonObject) -> JsonObject:
         msg = f"--nel-rescore: {directory} holds no records"
         raise ConfigError(msg)
     kept = {name: old["fingerprint"].get(name) for name in _KEPT_OF_A_PLAN}
-    config = {**plan["config"], "solver": old["config"].get("solver")}
+    answering = {name: old["config"].get(name) for name in ("solver", "timeout")}
+    config = {**plan["config"], **answering}
     fingerprint = {**plan["fingerprint"], **kept}
     facts = {"fingerprint": fingerprint, "config": config, "reads_row": _read_row(old)}
     return {**plan, **facts, "prices": old.get("prices")}
 
 
-def _drop_stale(run: Run, bench: BenchmarkRun, identity: Identity, old: JsonObject) -> None:
+def _drop_stale(
+    run: Run, bench: BenchmarkRun, identity: Identity, old: JsonObject, *, changed: bool
+) -> None:
     assert run.engine is not None
     name = bench.plan.id
     asked = _read_row(old) if run.mode is Mode.RESCORE else None
-    stale = Stale(bench.plan, identity, index_of(run, name), asked=asked)
+    stale = Stale(bench.plan, identity, index_of(run, name), asked=asked, changed=changed)
     directory = run.directory / name
     run.kept["dropped"] += drop_stale(run.engine, stale, bench.plan, directory, run.turn)
 
 
-def _read_row(plan: JsonObject) -> bool:
-    return bool(plan.get("reads_row", True))
+def _read_row(plan: JsonObject) -> Reads:
+    said = plan.get("reads_row", True)
+    return tuple(map(str, said)) if isinstance(said, list) else bool(said)
 
 
 def past_of(run: Run, bench: BenchmarkRun) -> Past | None:

@@ -15,6 +15,7 @@ from pytest_nel.engine.past import Mode
 from pytest_nel.hooks import fixtures, outcome, protocol
 from pytest_nel.hooks.control import Listener
 from pytest_nel.hooks.dry_run import DryRun
+from pytest_nel.hooks.exits import Exits
 from pytest_nel.hooks.finish import Finish
 from pytest_nel.hooks.gating import gating_of
 from pytest_nel.hooks.junit import Junit
@@ -33,6 +34,7 @@ from pytest_nel.hooks.signals import Signals
 from pytest_nel.hooks.snapshot import SUITE_FILE, header
 from pytest_nel.hooks.state import Role, Run, Worker, run_key
 from pytest_nel.hooks.terminal import Terminal
+from pytest_nel.hooks.warned import Warned
 from pytest_nel.hooks.xdist import Distribution
 from pytest_nel.records.files import utc_now
 from pytest_nel.records.rundir import RunFacts
@@ -68,6 +70,7 @@ def _register(run: Run) -> None:
     finish, signals, masking = Finish(run), Signals(run), Masking(run)
     signals.install()
     masking.install()
+    Warned(run).install()
     plugins: dict[str, object] = {
         "signals": signals,
         "fixtures": fixtures,
@@ -77,6 +80,7 @@ def _register(run: Run) -> None:
         "finish": finish,
         "terminal": Terminal(run),
         "junit": Junit(run),
+        "exits": Exits(run),
     }
     if run.options.given.get("dry-run"):
         plugins["dry-run"] = DryRun(run)
@@ -117,6 +121,7 @@ def _new_run(config: pytest.Config, options: Options, role: Role) -> Run:
         run.progress_interval = output.progress_interval
         run.sync = output.journal_sync
         run.reports = output.report
+        run.exports = {name: output.export_config.get(name, {}) for name in output.export}
     run.sync = options.get("journal-sync", run.sync)
     return run
 
@@ -143,7 +148,9 @@ def _worker_run(config: pytest.Config, options: Options) -> Run:
         given["only"],
         Listener(run.directory),
     )
+    run.worker.before = given["before"]
     run.endpoints = given["endpoints"]
+    run.gym_urls = given["gym"]
     return run
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from pytest_nel.core.keys import share_of
 from pytest_nel.engine.past import Mode
-from pytest_nel.engine.runtime import share_of
 from pytest_nel.hooks.inherit import adopt
 from pytest_nel.hooks.state import BenchmarkRun, Run
 
@@ -90,6 +90,8 @@ def _divide(run: Run, share: tuple[int, int]) -> None:
         if parts is not None:  # nothing is under way: its clients are on no loop yet
             for client, room in parts.divide(*share):
                 client.limiter.set_ceiling(room)
+            for _ in parts.sandboxes.divide(share):
+                pass
         return
     benches = [run.benchmarks[name] for name in run.names]
     assert parts is not None

@@ -73,6 +73,10 @@ class Signals:
         run.stop = run.stop or StopReason(TERMINATED, fatal=False)
         if run.engine is not None:
             run.engine.stop_soon(run.stop.text)
+        if run.parts is not None:
+            run.parts.deployments.abandon()
+        if run.gym is not None:
+            run.gym.abandon()
         if run.role == "worker":  # it ends when it takes its next item: see hooks/item.py
             return
         name = "session" if run.role == "single" else "dsession"

@@ -1,8 +1,10 @@
 """What the fixture ``nel_solver`` returns when nobody overrides it."""
 
 from pytest_nel.core.errors import InfraError
-from pytest_nel.core.protocols import Sandbox, Solver
+from pytest_nel.core.protocols import Solver
+from pytest_nel.core.sandbox import Sandbox
 from pytest_nel.core.types import SeedResult, SolveResult
+from pytest_nel.engine.answered import of_solver
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.hooks.models import NO_MODEL
@@ -16,7 +18,11 @@ class ConfiguredSolvers:
 
     def prepare(self, plan: BenchmarkPlan, endpoint_type: str, parts: Parts) -> None:
         """Build a benchmark's solver, so that what is wrong with it is said before any call."""
-        self._solvers[plan.id] = parts.solver(plan.config, endpoint_type)
+        solver = parts.solver(plan.config, endpoint_type)
+        refuses = getattr(solver, "refuse_environment", None)
+        if refuses is not None:
+            refuses(plan.environment)
+        self._solvers[plan.id] = solver
 
     def knows(self, plan: BenchmarkPlan) -> bool:
         """Whether the benchmark has a configured solver."""
@@ -28,4 +34,4 @@ class ConfiguredSolvers:
         solver = self._solvers.get(seed.attempt.benchmark)
         if solver is None:
             raise InfraError(NO_MODEL, retryable=False)
-        return await solver.solve(seed, sandbox)
+        return of_solver(solver, await solver.solve(seed, sandbox))

@@ -13,9 +13,11 @@ import pytest
 
 from pytest_nel.config.schema import BudgetConfig, PluginSpec
 from pytest_nel.config.secrets import secret_values
+from pytest_nel.core.sandbox import SandboxSpec
 from pytest_nel.core.types import AttemptKey
 from pytest_nel.engine.cached import CachedAnswers
 from pytest_nel.engine.guard import StopReason
+from pytest_nel.engine.gym_servers import GymServers
 from pytest_nel.engine.past import Mode
 from pytest_nel.engine.plan import BenchmarkPlan
 from pytest_nel.engine.runtime import Parts
@@ -52,6 +54,7 @@ class BenchmarkRun:
         endpoint_type: chat or completions, as the benchmark wants.
         location: (path, line) shown in reports.
         brought: Whether a user's fixture answers it.
+        boxes: The sandboxes that its problems ask for, once they are known.
         wraps: Whether that fixture gives to its solver the one that is configured.
         asks_model: Whether the fixture that brings its solver uses ``nel_model``.
         written: Its entry as a suite file says it, references unexpanded: what may reach the disk.
@@ -69,6 +72,7 @@ class BenchmarkRun:
     brought: bool = False
     wraps: bool = False
     asks_model: bool = False
+    boxes: Sequence[SandboxSpec] = ()
     hook: Any = None
 
     def __post_init__(self) -> None:
@@ -91,6 +95,7 @@ class Worker:
         waited: Position of the attempt that a predecessor was waiting for when it died.
         adopted: The turn of what was taken over from a worker that is not replaced.
         stopped: The controller has said to stop.
+        before: Those that have died and whose part this one goes on with.
     """
 
     id: str
@@ -103,6 +108,7 @@ class Worker:
     waited: int | None = None
     adopted: int = 0
     stopped: bool = False
+    before: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.share = (self.shard, self.shards)
@@ -153,8 +159,14 @@ class Run:
         sync: When journals are put on the disk: ``second`` or ``record``.
         progress_interval: Seconds between progress lines where there is no terminal.
         reports: Formats of the reports that are written at the end.
+        exports: Exporters that are given the results at the end, with their options.
+        exported: Where the results have gone, a line each.
         services: Declared services by name, references expanded except those to keys.
-        written_services: The same with all references as they are written.
+        sandboxes: Those that the suites name.
+        boxes: In the controller of workers, the sandboxes of all benchmarks.
+        answering: There, their solvers.
+        params: Those of the suites' benchmarks, references as they are written.
+        written_services: The services with all references as they are written.
         benchmarks: By plan id, in collection order.
         names: Plan ids of the benchmarks that the session measures.
         order: The attempts of this process, in the order pytest will ask for them.
@@ -168,7 +180,10 @@ class Run:
         on_stop: Called when a signal ends the run.
         on_note: Called with each note.
         on_tick: Called while an item waits.
+        on_closed: Called when everything has been closed.
         endpoints: Endpoints the controller has started, as plain objects.
+        gym: Servers of problems that this process has started or was told of.
+        gym_urls: Where those are that the controller has started.
         letters: Whether items print letters; with many, progress lines stand instead.
         short_protocol: Whether items between siblings may skip pytest's own protocol.
         set_up: The collector whose set-up is in force.
@@ -201,7 +216,13 @@ class Run:
     sync: str = "second"
     progress_interval: float = 30.0
     reports: Sequence[str] = ()
+    exports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    exported: list[str] = field(default_factory=list)
     services: dict[str, PluginSpec] = field(default_factory=dict)
+    sandboxes: dict[str, PluginSpec] = field(default_factory=dict)
+    boxes: Sequence[PluginSpec] = ()
+    answering: Sequence[PluginSpec] = ()
+    params: list[Mapping[str, Any]] = field(default_factory=list)
     written_services: dict[str, Any] = field(default_factory=dict)
     benchmarks: dict[str, BenchmarkRun] = field(default_factory=dict)
     names: Sequence[str] = ()
@@ -216,7 +237,10 @@ class Run:
     on_stop: list[Callable[[], None]] = field(default_factory=list)
     on_note: list[Callable[[str], None]] = field(default_factory=list)
     on_tick: list[Callable[[], None]] = field(default_factory=list)
+    on_closed: list[Callable[[], None]] = field(default_factory=list)
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gym: GymServers | None = None
+    gym_urls: dict[str, str] = field(default_factory=dict)
     letters: bool = True
     short_protocol: bool = False
     set_up: object = None
@@ -247,8 +271,16 @@ class Run:
         return name
 
     def secrets(self) -> Secrets:
-        """What nobody may see of the services' options and of the environment, as they are now."""
-        return _secrets_of(secret_values(spec.options for spec in self.services.values()))
+        """What nobody may see of what the suites say and of the environment, as they are now."""
+        return _secrets_of(self.secret_values())
+
+    def secret_values(self) -> frozenset[str]:
+        """The same, as texts."""
+        configs = [bench.plan.config for bench in self.benchmarks.values()]
+        own = [spec for config in configs for spec in (config.sandbox, config.solver)]
+        named = [*self.services.values(), *self.sandboxes.values()]
+        every = [*named, *self.boxes, *self.answering, *own]
+        return secret_values([*(spec.options for spec in every), *self.params])
 
     def redact(self, text: str) -> str:
         """A text for a file or the terminal, without secrets."""

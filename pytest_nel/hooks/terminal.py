@@ -4,7 +4,6 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.hooks.gating import names_of_checks
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
-from pytest_nel.hooks.refuse import services_of_matrices
+from pytest_nel.hooks.refuse import compared_models
 from pytest_nel.hooks.state import BenchmarkRun, Run, before_bracket
 from pytest_nel.records.files import Derived
 from pytest_nel.records.variants import variants
@@ -22,6 +21,7 @@ from pytest_nel.reports.github import annotations
 from pytest_nel.reports.models import model_lines
 from pytest_nel.reports.progress import Flow, Progress, progress_line
 from pytest_nel.reports.summary import Line, check_lines, kept_lines, run_lines, shown_record
+from pytest_nel.solvers import asks_model
 
 _TTY_EVERY = 0.2
 _SHOWN_AT_MOST = 50
@@ -215,6 +215,8 @@ class Terminal:
             yield Line(f"stopped: {run.stop.text}", {"red": True})
         elif run.interrupted:
             yield Line("interrupted: the same line with --nel-resume goes on", {"red": True})
+        for text in run.exported:
+            yield Line(run.redact(text))
         yield Line(f"results: {shown_path(run.directory, self._config)}")
 
     def _models(self) -> Iterator[Line]:
@@ -222,9 +224,8 @@ class Terminal:
         mine = [one for one in self._run.derived if one.plan["config"].get("variant")]
         if not mine:
             return
-        order = services_of_matrices(self._run)
         try:
-            yield from model_lines(variants(sorted(mine, key=partial(_place, order))))
+            yield from model_lines(variants(mine, compared_models(self._run)))
         except OSError as error:
             yield Line(f"models cannot be compared: {error}", {"yellow": True})
 
@@ -256,11 +257,6 @@ class Terminal:
             yield Line(f"… and {rest:,} more: {shown_path(path, self._config)}")
 
 
-def _place(order: Sequence[str], one: Derived) -> int:
-    service = one.plan["config"]["solver"].get("service")
-    return order.index(service) if service in order else len(order)
-
-
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     with path.open(encoding="utf-8") as file:
         for line in file:
@@ -280,6 +276,8 @@ def plan_line(run: Run, bench: BenchmarkRun) -> str:
     of = f" of {size:,}" if size != len(plan.problems) else ""
     text = f"nel: {plan.id}: {len(plan.problems):,}{of} problems × {plan.repeats}"
     spec = run.services.get(bench.service or "")
+    if spec is None and not asks_model(plan.config.solver):
+        return f"{text}, solver {plan.config.solver.type}, C={plan.config.max_concurrent}"
     if spec is None:
         return f"{text}, solver from fixture nel_solver"
     model, url = spec.options.get("model") or bench.service, spec.options.get("url")

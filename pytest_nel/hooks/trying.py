@@ -26,6 +26,8 @@ def tested(run: Run, plan: BenchmarkPlan, loop: LoopThread) -> BenchmarkPlan:
     Raises:
         ConfigError: The scorer is refused.
     """
+    if (another := getattr(plan.environment, "another_size", None)) is not None:
+        run.note(another)
     if run.options.get("no-selftest"):
         return replace(plan, selftest=SKIPPED)
     if run.worker is not None and run.worker.shard > 0 and not goes_on(run.config):

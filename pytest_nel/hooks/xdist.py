@@ -9,7 +9,7 @@ import pytest
 
 from pytest_nel.config.dependencies import start_order
 from pytest_nel.config.schema import PluginSpec
-from pytest_nel.core.errors import InfraError, JournalError, NelError
+from pytest_nel.core.errors import InfraError, JournalError, NelError, RunStopped
 from pytest_nel.engine.guard import StopReason
 from pytest_nel.engine.runtime import Parts
 from pytest_nel.gate.verdict import Exit
@@ -24,16 +24,26 @@ from pytest_nel.hooks.crash import (
     record_death,
     was_alone,
 )
+from pytest_nel.hooks.desk import Desk
 from pytest_nel.hooks.finish import Finish
+from pytest_nel.hooks.gym import start_servers, urls, watch
 from pytest_nel.hooks.outcome import LETTERS_UP_TO
-from pytest_nel.hooks.refuse import asked_services, refuse, services_of, worker_count
+from pytest_nel.hooks.refuse import (
+    asked_services,
+    params_of,
+    refuse,
+    sandboxes_of,
+    services_of,
+    solvers_of,
+    worker_count,
+)
 from pytest_nel.hooks.resume import take
+from pytest_nel.hooks.sandboxes import refuse_unusable
 from pytest_nel.hooks.scheduling import ShardScheduling
-from pytest_nel.hooks.services import say_warnings
+from pytest_nel.hooks.services import deploys, is_late, say_warnings
 from pytest_nel.hooks.state import ERROR_MARK, Run
 from pytest_nel.hooks.trying import goes_on
 from pytest_nel.records.record import StepRecord
-from pytest_nel.services import service_class
 
 
 class Distribution:
@@ -43,14 +53,17 @@ class Distribution:
         self._run = run
         self._finish = finish
         self._parts: Parts | None = None
+        self._desk: Desk | None = None
         self._scheduler: ShardScheduling | None = None
         self._seats: dict[int, str] = {}  # shard → the worker that has it
+        self._held: dict[int, list[str]] = {}  # shard → all that have had it, in order
         self._last_turn = 0
         self._orphans: list[int] = []
         self._deaths = 0
         self._dead: list[str] = []
         self._control = Control()
         self._over = False  # nobody listens any more
+        self._unbegun: pytest.Session | None = None  # the session, where no worker was started
         self._running: set[str] = set()
         self._reported: set[str] = set()
         self._blamed: dict[str, tuple[Attempt, StepRecord]] = {}
@@ -66,19 +79,43 @@ class Distribution:
                 return
             take(run)
             (run.directory / CONTROL).unlink(missing_ok=True)  # of a session that was killed
-            self._start(services_of(run))
-        except InfraError as error:  # with the same line it may come up the next time
-            pytest.exit(str(error), returncode=Exit.INCOMPLETE)
+            run.services, run.boxes = services_of(run), sandboxes_of(run)  # they name secrets
+            run.answering, run.params = solvers_of(run), params_of(run)
+            refuse_unusable(run, run.boxes)
+            start_servers(run)
+            self._start(run.services)
+        except (InfraError, RunStopped) as error:  # with the same line it may come up next time
+            raise self._not_begun(session, str(error)) from None
         except NelError as error:
             raise pytest.UsageError(str(error)) from None
+
+    def _not_begun(self, session: pytest.Session, why: str) -> BaseException:
+        """What to raise where no worker is to be started: pytest says no word of its own.
+
+        It ends without a summary, so what is to be known is said here, and the exit status is
+        set when all is over.
+        """
+        run = self._run
+        run.stop = run.stop or StopReason(why, fatal=False)
+        self._unbegun = session
+        reporter: Any = run.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"nel: {run.stop.text}", red=True)
+        return session.Failed("nothing was measured")
 
     def _start(self, services: dict[str, PluginSpec]) -> None:
         run = self._run
         parts = self._parts = run.parts = Parts(
             services, log_dir=run.directory / "logs", secrets=run.secrets
         )
-        for name in start_order(services, asked_services(run)):
-            if service_class(services[name].type).deploys:
+        names = start_order(services, asked_services(run))
+        for name in names:
+            parts.plan_limit(name, 1)  # each has GPUs of its own, whenever it is started
+        watch(run, parts)
+        self._desk = Desk(run.directory, parts, [*services, *urls(run)])
+        self._desk.open()
+        for name in () if is_late(run) else names:
+            if deploys(services[name]):
                 facts = asdict(parts.endpoint(name))
                 facts.pop("api_key")  # workers read it themselves: see hooks.services
                 facts["generation"] = dict(facts["generation"])
@@ -96,6 +133,8 @@ class Distribution:
             shard = self._orphans.pop(0)
             only = self._scheduler.left(shard) if self._scheduler else None
         self._seats[shard] = node.gateway.id
+        before = list(self._held.setdefault(shard, []))
+        self._held[shard].append(node.gateway.id)
         node.workerinput["nel"] = {
             "run_id": run.id,
             "directory": str(run.directory),
@@ -109,7 +148,9 @@ class Distribution:
             "shard": shard,
             "shards": count,
             "only": only,
+            "before": before,
             "endpoints": run.endpoints,
+            "gym": urls(run),
         }
 
     def _next_turn(self) -> int:
@@ -244,11 +285,14 @@ class Distribution:
     def pytest_sessionfinish(self) -> None:
         """Runs before the bundles are made: wait for the workers, end the deployments."""
         session: Any = self._run.config.pluginmanager.getplugin("dsession")
+        if self._desk is not None:
+            self._desk.end()
         manager = getattr(session, "nodemanager", None)
         if manager is not None:
             with contextlib.suppress(OSError):  # a worker has closed its end just now
                 manager.teardown_nodes()
         self._over = True
+        say_warnings(self._run)
         (self._run.directory / CONTROL).unlink(missing_ok=True)
         self._note_orphans()
         self.pytest_unconfigure()
@@ -266,3 +310,7 @@ class Distribution:
         """End the deployments; a session that did not begin does not finish, so here."""
         if self._parts is not None:
             self._parts.stop_services()
+        if self._desk is not None:
+            self._desk.close()
+        if self._unbegun is not None:
+            self._unbegun.exitstatus = Exit.INCOMPLETE

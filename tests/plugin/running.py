@@ -1,7 +1,9 @@
 """Runs pytest with the plugin in a process of its own and reads what the run has left."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -9,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 _KEPT_OUT = (
@@ -107,6 +111,27 @@ class Ended:
         return self.out + self.err
 
 
+def _text(part: object) -> str:
+    """Bytes even where text was asked for, when a time-out tells them."""
+    return part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part or "")
+
+
+def _rest(running: "subprocess.Popen[str]") -> str:
+    """What a run still has to say before it is killed with all its processes."""
+    try:
+        out, err = running.communicate(timeout=10)
+    except subprocess.TimeoutExpired as hangs:  # a child of another session may hold the pipes
+        out, err = (_text(part) for part in (hangs.stdout, hangs.stderr))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+    for pipe in (running.stdout, running.stderr):
+        if pipe is not None:
+            pipe.close()
+    running.wait()
+    return f"{out}\n{err}"
+
+
 @dataclass
 class Nel:
     """A folder with benchmarks, and how to measure them.
@@ -181,18 +206,28 @@ class Nel:
         autoload: bool = False,
         timeout: float = 60,
     ) -> Ended:
-        """Run pytest to its end."""
-        done = subprocess.run(
+        """Run pytest to its end; one that does not end says where it stands."""
+        running = subprocess.Popen(
             self.command(*args, model=model),
             cwd=self.folder,
-            env=self.environ(env, autoload=autoload),
-            capture_output=True,
+            env=self.environ(env, autoload=autoload) | {"PYTHONFAULTHANDLER": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            timeout=timeout,
-            check=False,
+            start_new_session=True,  # its workers can be asked, too
         )
-        return Ended(done.returncode, done.stdout, done.stderr, self.folder)
+        try:
+            out, err = running.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGABRT)  # each process writes the stacks of its threads
+            said = _rest(running)
+            pytest.fail(f"pytest {' '.join(args)} did not end within {timeout} s:\n{said}")
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            _rest(running)
+            raise
+        return Ended(running.returncode, out, err, self.folder)
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
         """Start pytest and return at once."""

@@ -295,3 +295,11 @@ def test_more_requests_in_flight_than_a_process_can_have_are_refused(nel: Nel, c
 
     assert ended.code == 4, ended.text
     assert "expected an integer <= 10000" in ended.text
+
+
+def test_a_benchmark_file_that_would_end_the_process_is_one_line_with_its_place(nel: Nel) -> None:
+    (nel.folder / "bench_ends.py").write_text("import sys\n\nsys.exit(3)\n", encoding="utf-8")
+
+    ended = nel.run("bench_ends.py", "-p", "no:cacheprovider")
+
+    refused(ended, "bench_ends.py:3: SystemExit: 3 (while importing this benchmark file)")

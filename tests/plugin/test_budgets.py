@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.plugin.deadly import ended_of, kill_worker, lines, wait_until
 from tests.plugin.running import Nel, sums
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 
 RUN = ("my.nel.yaml", "--nel-output-dir", "run")
+MOST = 240  # tokens; an answer has two or three
 PRICES = "prices: {prompt: 1000000, completion: 1000000}"
 
 
@@ -18,6 +20,12 @@ def two(nel: Nel, *, first: str = "", service: str = "", tail: str = "") -> None
     path = nel.suite("bench_sums.py", "bench_more.py", more="max_concurrent: 2", tail=tail)
     text = path.read_text().replace("max_concurrent: 2", f"max_concurrent: 2{first}", 1)
     path.write_text(text.replace("model: m}", f"model: m{service}}}"))
+
+
+def spent(nel: Nel, worker: str) -> int:
+    """Tokens of the answers that a worker has written down."""
+    found = [row for row in lines(nel, "solved") if row["file"].startswith(f"{worker}.")]
+    return sum(row["prompt_tokens"] + row["completion_tokens"] for row in found)
 
 
 def bundle(nel: Nel, benchmark: str) -> dict[str, Any]:
@@ -69,6 +77,11 @@ def test_a_limit_of_cost_without_prices_is_refused_before_anything_is_asked(
     assert ended.code == 4, ended.text
     assert "limits the cost, but what sums, more costs is not known: give its service" in ended.text
     assert endpoint.stats()["requests"] == 0
+    assert not (nel.folder / "run").exists()
+
+    planned = nel.run(*RUN, "--nel-dry-run", model=False)
+    assert planned.code == 4, planned.text
+    assert "limits the cost, but what sums, more costs is not known" in planned.text
 
 
 def test_what_is_in_flight_is_finished(tmp_path: Path) -> None:
@@ -82,3 +95,23 @@ def test_what_is_in_flight_is_finished(tmp_path: Path) -> None:
         assert ended.code == 7, ended.text
         stats = slow.stats()
         assert bundle(nel, "sums")["n_attempted"] == stats["ok"] == stats["requests"] <= 4
+
+
+def test_a_worker_that_replaces_another_goes_on_with_what_that_had_left(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    with running_endpoint(mode="echo", latency=0.05) as slow:
+        nel = Nel(tmp_path, slow.url)
+        nel.bench(sums(300))
+        nel.suite("bench_sums.py", more="max_concurrent: 2", tail=f"budget: {{max_tokens: {MOST}}}")
+        process = nel.start("my.nel.yaml", "-p", "xdist", "-n2")
+        wait_until(lambda: spent(nel, "gw0") > MOST / 4)
+        before = spent(nel, "gw0")
+
+        kill_worker(process)
+        ended = ended_of(nel, process)
+
+    assert ended.code == 7, ended.text
+    assert "the budget of my.nel.yaml is spent: max_tokens" in ended.out
+    assert spent(nel, "gw2") > 0
+    assert before + spent(nel, "gw2") <= MOST / 2 + 12
+    assert spent(nel, "gw1") <= MOST / 2 + 12

@@ -135,20 +135,20 @@ def test_every_attempt_is_scored_though_the_server_dies(served: Nel, how: list[s
     assert log(served).count("started") == 2
 
 
-def test_a_server_that_is_gone_for_good_stops_the_run(served: Nel) -> None:
-    suite(served, more="max_restarts: 0, max_retries: 0", slowly=500)
-    process = served.start("my.nel.yaml", "--nel-max-concurrent", "4", "--nel-window", "4")
+def test_a_server_that_is_gone_for_good_stops_the_run_at_once(served: Nel, how: list[str]) -> None:
+    suite(served, more="max_restarts: 0", slowly=500)
+    process = served.start("my.nel.yaml", *how, "--nel-max-concurrent", "4", "--nel-window", "4")
     going = begun(served, process)
 
     os.kill(named(served)[0], signal.SIGKILL)
 
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=20)
+    reason = "services.mine: the server ended with status 137 and max_restarts is 0, so it is gone"
     assert going
     assert process.returncode == 7, out
-    assert "20 attempts in a row have no score" in out
-    assert "max_restarts is 0, so it is gone" in log(served)
-    assert "services.mine: " in out
-    assert "so it is gone; see " in out
+    assert out.count(f"{reason}; see ") == 1, out
+    assert "attempts in a row have no score" not in out
+    assert 5 < scored(served) < 100
 
 
 def test_ctrl_c_ends_the_server(served: Nel, how: list[str]) -> None:
@@ -314,3 +314,21 @@ def test_services_may_be_overridden(served: Nel) -> None:
 
     assert ended.code == 0, ended.text
     assert "2 passed" in ended.out
+
+
+def test_under_workers_a_deployment_that_does_not_start_is_told_once(nel: Nel) -> None:
+    nel.bench(sums(2))
+    nel.write(
+        "my.nel.yaml",
+        "services:\n"
+        "  model: {type: command, protocol: chat_completions, model: m,\n"
+        '          command: "echo last words; exit 3; : {port}"}\n'
+        "benchmarks: [{name: bench_sums.py, solver: {type: simple, service: model}}]\n",
+    )
+
+    ended = nel.run("my.nel.yaml", *XDIST, model=False)
+
+    assert ended.code == 7, ended.text
+    assert ended.text.count("last words") == 1
+    assert "ended before it was ready (status 3)" in ended.out
+    assert "Exit" not in ended.text

@@ -117,3 +117,25 @@ def test_a_plan_is_neither_noted_nor_made_in_the_background(nel: Nel) -> None:
     assert list(home.rglob("*.json")) == []
     assert behind[0] == 4
     assert "leave out --background" in behind[1]
+
+
+def test_what_would_not_start_has_a_heading_and_a_status_where_it_is_certain(nel: Nel) -> None:
+    nel.bench(sums(2))
+    path = nel.suite("bench_sums.py")
+    absent = nel.folder / "none.sock"
+
+    def plan(service: str) -> tuple[int, str]:
+        lines = path.read_text().splitlines()
+        lines[1] = f"  model: {{{service}, protocol: chat_completions}}"
+        path.write_text("\n".join(lines) + "\n")
+        ended = nel.run(*RUN, "--nel-dry-run", model=False, env={"DOCKER_HOST": f"unix://{absent}"})
+        return ended.code, ended.out
+
+    engine, contained = plan("type: vllm, model: a/b"), plan("type: docker_model, image: 'x:1'")
+
+    assert engine[0] == 4, engine[1]
+    assert "would not start:\n  service model: 'vllm' is no program here" in engine[1]
+    assert "the run is refused" in engine[1]
+    assert contained[0] == 0, contained[1]
+    said = f"  service model: its container needs a docker daemon: {absent}: No such file"
+    assert said in contained[1]

@@ -44,6 +44,40 @@ def test_each_model_of_a_matrix_measures_and_is_compared_with_the_first(
     assert table[3].split()[-3:] == ["0", "0", "0"]
 
 
+def test_each_list_of_a_matrix_has_a_table_and_a_model_of_two_lists_is_measured_once(
+    nel: Nel, endpoint: RunningEndpoint
+) -> None:
+    nel.bench(sums(9))
+    api = "type: api, protocol: chat_completions"
+    lines = [f'  {name}: {{{api}, url: "{nel.url}/chat/completions"}}' for name in "abcd"]
+    entry = "  - {{name: bench_sums.py, solver: {{type: simple, service: {}}}, {}}}"
+    same = "generation: {seed: 1}"
+    other = "repeats: 2, variant: twice"
+    asks = map(entry.format, ("small", "large", "tuned"), (same, same, other))
+    matrix = "matrix: {small: [b, a], large: [b, d, c], tuned: [d, a]}"
+    nel.write("my.nel.yaml", "\n".join(["services:", *lines, matrix, "benchmarks:", *asks]))
+
+    ended = nel.run("my.nel.yaml", "--nel-output-dir", "run", model=False)
+
+    assert ended.code == 0, ended.text
+    folders = {path.parent.name for path in (nel.folder / "run").glob("*/plan.json")}
+    twice = {"sums-twice-d", "sums-twice-a"}
+    assert folders == {"sums-a", "sums-b", "sums-c", "sums-d", *twice}
+    assert endpoint.stats()["requests"] == 4 * 9 + 2 * 18
+    tables = ended.out.split("each compared with the first")
+    named = [each.rpartition("models of ")[2].strip(" ,") for each in tables[:-1]]
+    shown = [
+        [line.split()[:2] for line in each.splitlines()[2:] if line.startswith("sums")]
+        for each in tables[1:]
+    ]
+    assert named == ["small", "large", "tuned"]
+    assert shown == [
+        [["sums", "b"], ["sums", "a"]],
+        [["sums", "b"], ["sums", "d"], ["sums", "c"]],
+        [["sums-twice", "d"], ["sums-twice", "a"]],
+    ]
+
+
 def test_the_suite_of_a_run_measures_the_same_again(nel: Nel) -> None:
     two_models(nel)
     first = nel.run("my.nel.yaml", "--nel-output-dir", "run", model=False)
@@ -91,3 +125,22 @@ def test_models_of_one_name_are_each_asked_with_a_cache_too(
     assert (ended.code, again.code) == (0, 0), ended.text + again.text
     assert asked == 9 + 9 + 3
     assert endpoint.stats()["requests"] == asked  # the second run takes them from the cache
+
+
+def test_a_minimum_for_a_benchmark_holds_for_all_its_models_and_may_be_one_models_own(
+    nel: Nel,
+) -> None:
+    two_models(nel)
+
+    args = ("my.nel.yaml", "--nel-output-dir", "run", "--nel-inconclusive", "ok")
+    ended = nel.run(*args, "--nel-min", "sums-aged=0.2", "--nel-min", "sums=0.1", model=False)
+    unknown = nel.run(args[0], "--nel-dry-run", "--nel-min", "sum=0.1", model=False)
+
+    assert ended.code == 0, ended.text
+    found = {
+        name: json.loads((nel.folder / "run" / name / "plan.json").read_text())["config"]
+        for name in ("sums-zero", "sums-aged", "more")
+    }
+    assert [one["min_score"] for one in found.values()] == [0.1, 0.2, None]
+    assert unknown.code == 4, unknown.text
+    assert "--nel-min sum: no benchmark is called so. Did you mean 'sums'?\n" in unknown.text

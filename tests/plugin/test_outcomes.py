@@ -196,3 +196,25 @@ def test_a_failure_text_is_short_however_long_the_reply(nel: Nel) -> None:
 
     assert ended.code == 1
     assert len(ended.out) < 6000
+
+
+SKIPS = """
+import pytest
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.skip)
+"""
+
+
+def test_a_run_whose_every_attempt_is_skipped_by_others_has_measured_nothing(
+    nel: Nel, how: list[str]
+) -> None:
+    nel.bench(rows("7", "7"))
+    nel.write("conftest.py", SKIPS)
+
+    ended = nel.run("bench_sums.py", *how)
+
+    assert ended.code == 7, ended.text
+    assert "nothing was measured: every attempt was skipped before it began" in ended.out

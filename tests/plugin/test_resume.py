@@ -277,3 +277,29 @@ def test_an_endpoint_that_is_not_there_leaves_an_earlier_session_as_it_was(
     assert bundles
     assert [path for path in bundles if path.read_bytes() != kept[path]] == []
     assert endpoint.stats()["requests"] == 6
+
+
+def test_only_what_was_done_with_earlier_records_is_counted(nel: Nel) -> None:
+    nel.bench(sums(8))
+    line = ("bench_sums.py", "--nel-strict", "-x", "--nel-shuffle-seed", "none")
+
+    nel.run(*line)
+    stopped = nel.run(*line, "--nel-resume")
+    whole = nel.run("bench_sums.py", "--nel-shuffle-seed", "none", "--nel-resume")
+
+    assert "of the earlier records: 3 taken as recorded\n" in stopped.out, stopped.text
+    assert "3 taken as recorded, 5 judged from stored answers" in whole.out, whole.text
+
+
+def test_a_suite_that_became_wrong_shows_no_earlier_results_as_its_own(nel: Nel) -> None:
+    nel.bench(sums(2))
+    suite = nel.suite("bench_sums.py")
+    nel.run("my.nel.yaml", model=False)
+    suite.write_text(suite.read_text().replace("type: simple", "type: simpel"))
+
+    ended = nel.run("my.nel.yaml", "--nel-resume", model=False)
+
+    assert ended.code == 4, ended.text
+    assert "Did you mean 'simple'?" in ended.out
+    assert "= benchmarks =" not in ended.out
+    assert "goes on" not in ended.out

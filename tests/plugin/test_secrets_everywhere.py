@@ -237,6 +237,40 @@ def test_secrets_stay_in_the_environment_when_a_worker_aborts(planted: Path) -> 
     assert leaks(planted, done.stdout, done.stderr) == []
 
 
+ONLY_REFERRED = """
+services:
+  model:
+    type: command
+    protocol: chat_completions
+    command: "echo $${{WORD}} $${{WORD}}; exec {python} {served} {{port}}"
+    env: {{WORD: "${{WORD_OF_OURS}}"}}
+  dies:
+    type: command
+    protocol: chat_completions
+    command: "echo $${{WORD}}; {then}; : {{port}}"
+    env: {{WORD: "${{WORD_OF_OURS}}"}}
+benchmarks:
+  - {{name: bench_plain.py, solver: {{type: simple, service: {asked}}}}}
+output: {{dir: run, timestamped: false}}
+"""
+
+
+@pytest.mark.parametrize("asked", ["model", "dies"])
+def test_a_server_under_workers_keeps_no_secret_that_only_the_suite_knows(
+    planted: Path, asked: str
+) -> None:
+    text = ONLY_REFERRED.format(python=sys.executable, served=SERVED, asked=asked, then="exit 3")
+    (planted / "s.nel.yaml").write_text(text)
+
+    words = ("eval", "run", "s.nel.yaml", "--no-selftest", "--", "-n2")
+
+    done = nel(planted, *words, WORD_OF_OURS=f"{MARK}w0rd")
+
+    log = (planted / "run" / "logs" / f"server-{asked}.log").read_text()
+    assert log.startswith("***"), log
+    assert leaks(planted, done.stdout, done.stderr) == []
+
+
 def test_what_lists_and_shows_keeps_secrets(planted: Path) -> None:
     lines = [
         ("config", "show", "s.nel.yaml", "--json"),

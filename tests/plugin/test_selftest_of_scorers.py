@@ -175,6 +175,15 @@ def test_a_scorer_that_is_always_right_is_named_in_a_note(nel: Nel, how: list[st
     assert "sums: its scorer gave full marks to each of" in ended.out
 
 
+def test_a_part_of_a_set_is_named_in_a_note(nel: Nel, how: list[str]) -> None:
+    nel.bench(sums(4), more="size=1319")
+
+    ended = nel.run(*RUN, *how)
+
+    assert ended.code == 0, ended.text
+    assert "sums: 4 problems were loaded, and the whole set has 1,319" in ended.out
+
+
 def test_suites_are_tried_as_files_are(nel: Nel) -> None:
     scorer(nel, STRIPS)
     nel.suite("bench_sums.py")

@@ -131,7 +131,7 @@ def test_it(nel_services):
 """
 
 
-def test_a_worker_starts_no_server_of_its_own(served: Nel) -> None:
+def test_what_only_a_test_of_a_worker_asks_for_is_started_by_the_controller(served: Nel) -> None:
     served.untested()
     served.bench(sums(6))
     suite(served, service("mine") + service("other"))
@@ -139,8 +139,8 @@ def test_a_worker_starts_no_server_of_its_own(served: Nel) -> None:
 
     ended = served.run("my.nel.yaml", "test_it.py", *XDIST)
 
-    assert "services.other: no benchmark uses it" in ended.text
-    assert (served.folder / "order").read_text().split() == ["mine"]
+    assert ended.code == 0, ended.text
+    assert (served.folder / "order").read_text().split() == ["mine", "other"]
 
 
 def test_gpus_of_two_services_are_a_note(served: Nel) -> None:

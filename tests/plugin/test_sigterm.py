@@ -127,6 +127,40 @@ def test_sigterm_while_problems_are_loaded_measures_nothing(
     assert steady.stats()["requests"] == 0
 
 
+SLOW_START = """
+services:
+  model:
+    type: command
+    command: "echo up > starting; exec sleep 300; : {port}"
+    protocol: chat_completions
+    model: m
+    startup_timeout: 200
+benchmarks:
+  - {name: bench_sums.py, solver: {type: simple, service: model}}
+"""
+
+
+@pytest.mark.parametrize("late", [[], ["--nel-resume"]], ids=["early", "late"])
+def test_sigterm_ends_a_deployment_that_is_starting(
+    nel: Nel, how: list[str], late: list[str]
+) -> None:
+    nel.bench(sums(4))
+    nel.write("my.nel.yaml", SLOW_START)
+    nel.url = None
+    process = nel.start("my.nel.yaml", *how, *late)
+    assert until((nel.folder / "starting").exists)
+    began = time.monotonic()
+
+    process.send_signal(signal.SIGTERM)
+    stopped = ended(process, nel)
+
+    assert time.monotonic() - began < 12
+    assert stopped.code == 7, stopped.out
+    assert stopped.out.count(STOPPED) == 1
+    assert "Traceback" not in stopped.out
+    assert "outcomes.Exit" not in stopped.out
+
+
 def test_sigterm_to_one_worker_ends_the_run_in_order(nel: Nel, steady: RunningEndpoint) -> None:
     (nel.folder / "conftest.py").write_text(
         "import os, pathlib\n"

@@ -183,3 +183,30 @@ def test_ctrl_c_is_heard_where_python_loses_it(nel: Nel, endpoint: RunningEndpoi
     assert ended.code == 2, ended.text
     assert "interrupted: the same line with --nel-resume goes on" in ended.out
     assert endpoint.stats()["requests"] <= 9
+
+
+AGAIN = """
+import os
+import signal
+
+
+def pytest_sessionstart():
+    os.kill(os.getpid(), signal.SIGINT)
+    sum(range(1000))
+
+
+def pytest_keyboard_interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+    sum(range(1000))
+"""
+
+
+def test_a_second_ctrl_c_while_the_first_is_answered_ends_without_a_traceback(nel: Nel) -> None:
+    nel.bench(sums(2))
+    nel.write("conftest.py", AGAIN)
+
+    ended = nel.run("bench_sums.py")
+
+    assert ended.code == 2, ended.text
+    assert "interrupted again: what is written counts" in ended.err
+    assert "Traceback" not in ended.text

@@ -64,7 +64,7 @@ def containers(where: str) -> list[Any]:
     docker = client()
     try:
         found: list[Any] = docker.containers.list(
-            all=True, filters={"label": f"pytest-nel.service={where}"}
+            all=True, filters={"label": f"pytest-nel.service={where}"}, ignore_removed=True
         )
         return found
     finally:
