@@ -9,7 +9,7 @@ from hypothesis import settings
 pytest_plugins = ["pytester"]
 
 _TESTS = Path(__file__).parent / "tests"
-_WHOLE_RUNS = ("arch", "browser", "chaos", "docs", "perf", "plugin")
+_WHOLE_RUNS = ("arch", "browser", "chaos", "contract", "docs", "perf", "plugin")
 
 # A busy CI machine misses any deadline, and must fail on the same examples each time.
 settings.register_profile("ci", deadline=None, derandomize=True)

@@ -1,5 +1,6 @@
 """A plugin's name is the name of its file, and what the reference page promises is exported."""
 
+import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -62,3 +63,25 @@ def test_every_option_is_on_the_options_page(pytester: pytest.Pytester) -> None:
 
     assert options
     assert {name for name in options | inis if f"`{name}`" not in page} == set()
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]  # pytest imports by it
+
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("benchmarks/*.py")), ids=lambda path: path.stem)
+def test_a_benchmark_defines_no_function_that_nothing_uses(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+    unused = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.decorator_list
+        and node.name not in used
+    ]
+
+    assert unused == []

@@ -17,6 +17,7 @@ if not __package__:  # run as a script: only this folder is on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.perf import (
+    cases_containers,
     cases_cost,
     cases_gate,
     cases_installed,
@@ -48,6 +49,7 @@ CASES: dict[str, Case] = {
     "resumed": cases_journal.resumed,
     "page": cases_report.page,
     "gate": cases_gate.gate,
+    "containers": cases_containers.containers,
 }
 
 
