@@ -17,6 +17,16 @@ settings.register_profile("dev", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _a_place_for_the_folders_of_runs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Runs that tests start make their temporary folders in ours.
+
+    Each pytest that ends throws away all but the newest folders of its user: in the common place
+    that is minutes of work for the first small run after a large one has ended.
+    """
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.mktemp("runs"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How long tests/chaos goes on."""
     text = "Repeat the tests of kills and resumptions with so many seeds more"

@@ -194,6 +194,7 @@ class Nel:
         }
         path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
         kept |= {"PYTHONPATH": path, "COLUMNS": "120"}
+        kept["PYTEST_DEBUG_TEMPROOT"] = os.environ["PYTEST_DEBUG_TEMPROOT"]  # see conftest.py
         if not autoload:  # starts in half the time; one test has the others loaded
             kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         return kept | self.env | dict(env or {})
