@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.command import Done, nel
+
 ROOT = Path(__file__).parents[2]
 _KEPT_OUT = (
     "NEMO_",
@@ -229,6 +231,10 @@ class Nel:
             _rest(running)
             raise
         return Ended(running.returncode, out, err, self.folder)
+
+    def nel(self, *words: object, env: Mapping[str, str] | None = None) -> Done:
+        """Run the ``nel`` command in the folder."""
+        return nel(*words, cwd=self.folder, env=self.environ(env))
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
         """Start pytest and return at once."""

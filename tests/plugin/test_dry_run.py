@@ -1,8 +1,6 @@
 """A plan says what a run then does, and nothing is started for it."""
 
 import json
-import subprocess
-import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,7 @@ RUN = ("my.nel.yaml", "--nel-output-dir", "run")
 
 def planned(nel: Nel, *args: str) -> tuple[int, dict[str, Any]]:
     """The exit status and the plan of ``nel eval plan --json``."""
-    line = [sys.executable, "-m", "pytest_nel.cli.main", "eval", "plan", "my.nel.yaml"]
-    done = subprocess.run(
-        [*line, "--output-dir", "run", "--json", *args],
-        cwd=nel.folder,
-        env=nel.environ(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = nel.nel("eval", "plan", "my.nel.yaml", "--output-dir", "run", "--json", *args)
     found: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, found
 
@@ -97,14 +87,7 @@ def test_a_plan_is_neither_noted_nor_made_in_the_background(nel: Nel) -> None:
     home = nel.folder / "home"
 
     def said(*words: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest_nel.cli.main", "eval", *words],
-            cwd=nel.folder,
-            env=nel.environ({"XDG_DATA_HOME": str(home)}),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = nel.nel("eval", *words, env={"XDG_DATA_HOME": str(home)})
         return done.returncode, done.stdout + done.stderr
 
     planned, behind = (

@@ -1,11 +1,9 @@
 """Further scorers in a run: recorded, resumed, merged, rebuilt."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
-from tests.plugin.running import ROOT, Nel, rows, sums
+from tests.plugin.running import Nel, rows, sums
 from tests.support.endpoint import RunningEndpoint
 
 FURTHER = """scoring:
@@ -222,14 +220,9 @@ def test_their_rewards_come_back_from_the_journal(nel: Nel) -> None:
     before = file.read_bytes()
     file.unlink()
 
-    subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", "eval", "report", "--rebuild", "run"],
-        cwd=nel.folder,
-        env=nel.environ() | {"PYTHONPATH": str(ROOT)},
-        check=True,
-        capture_output=True,
-    )
+    done = nel.nel("eval", "report", "--rebuild", "run")
 
+    assert done.returncode == 0, done.stderr
     assert file.read_bytes() == before
 
 

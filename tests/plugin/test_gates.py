@@ -1,8 +1,6 @@
 """Policies, baselines and thresholds in the run itself."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -201,14 +199,7 @@ def test_markdown_for_a_pull_request(measured: Nel) -> None:
 def test_a_rerun_of_the_gate_alone_says_the_same(measured: Nel, nel: Nel) -> None:
     gated(measured, env={"BAD": "20"})
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", "gate", "base", "mine", "-p", "gate.yaml"],
-        cwd=nel.folder,
-        env=nel.environ(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = nel.nel("gate", "base", "mine", "-p", "gate.yaml")
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("NO-GO  gate.yaml\n  BREACH: echo [critical]")

@@ -1,8 +1,6 @@
 """``--nel-resume``: what is answered is not asked again, and what has changed is said."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -223,18 +221,10 @@ def test_looking_at_the_items_of_a_run_touches_nothing(nel: Nel) -> None:
 def test_the_command_goes_on_as_well(nel: Nel, endpoint: RunningEndpoint) -> None:
     nel.bench(sums(4))
     nel.suite("bench_sums.py:sums")
-    command = [sys.executable, "-m", "pytest_nel.cli.main", "eval", "run", "my.nel.yaml"]
 
     said = ""
     for more in ([], ["--resume"]):
-        done = subprocess.run(
-            [*command, "-o", "run", *more],
-            cwd=nel.folder,
-            env=nel.environ(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = nel.nel("eval", "run", "my.nel.yaml", "-o", "run", *more)
         assert done.returncode == 0, done.stdout + done.stderr
         said = done.stdout
 

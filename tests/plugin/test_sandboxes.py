@@ -1,8 +1,6 @@
 """Sandboxes in whole runs: with one process and two, killed and gone on with, refused."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -290,14 +288,7 @@ def test_runs_in_sandboxes_with_other_limits_are_not_compared(boxed: Nel) -> Non
         ended = boxed.run("my.nel.yaml", "--nel-output-dir", memory, model=False)
         assert ended.code == 0, ended.text
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", "compare", "2GiB", "1GiB"],
-        cwd=boxed.folder,
-        env=boxed.environ(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = boxed.nel("compare", "2GiB", "1GiB")
 
     assert done.returncode == 4, done.stdout + done.stderr
     for what in ("answers", "judgements"):

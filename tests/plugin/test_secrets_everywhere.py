@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from tests.plugin.test_truth_secrets import parrot
 from tests.plugin.truth import ROOT, environment
+from tests.support import command
 from tests.support.processes import command_lines, until
 
 __all__ = ["parrot"]
@@ -182,16 +182,8 @@ def leaks(folder: Path, *said: str) -> list[str]:
     return found
 
 
-def nel(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", *words],
-        cwd=folder,
-        env=env_of(folder, **more),
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
+def nel(folder: Path, *words: str, **more: str) -> command.Done:
+    return command.nel(*words, cwd=folder, env=env_of(folder, **more))
 
 
 @pytest.fixture

@@ -3,30 +3,16 @@
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from pytest_nel.records.cache import ResponseCache
+from tests.support.command import nel
 
-ROOT = Path(__file__).parents[3]
 FILE_NAME = "answers.sqlite3"
 DAY = 86_400
-
-
-def nel(*words: object) -> subprocess.CompletedProcess[str]:
-    """Run ``nel`` in a process of its own."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": path},
-    )
 
 
 @pytest.fixture

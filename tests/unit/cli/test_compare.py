@@ -4,32 +4,27 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pytest_nel.cli.main import main
+from tests.support import command
+from tests.support.command import Done
 from tests.support.stored import write_reference_run, write_run
 
-ROOT = Path(__file__).parents[3]
-Done = subprocess.CompletedProcess[str]
 Runs = Callable[[int, int], tuple[Path, Path]]
 Here = Callable[..., Done]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return kept | {"PYTHONPATH": path} | variables
+    kept = {name: value for name, value in command.environment().items() if name != "NO_COLOR"}
+    return kept | variables
 
 
 def compare(*words: object, cwd: Path | None = None) -> Done:
-    command = [sys.executable, "-m", "pytest_nel.cli.main", "compare", *map(str, words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment(), cwd=cwd
-    )
+    return command.nel("compare", *words, cwd=cwd, env=environment())
 
 
 @pytest.fixture
@@ -212,8 +207,8 @@ def test_a_baseline_of_the_reference_system(tmp_path: Path, here: Here) -> None:
 def on_a_terminal(*words: object, **variables: str) -> bytes:
     """What the command writes when a terminal listens."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "pytest_nel.cli.main", "compare", *map(str, words)]
-    process = subprocess.Popen(command, stdout=theirs, env=environment(**variables))
+    line = [*command.NEL, "compare", *map(str, words)]
+    process = subprocess.Popen(line, stdout=theirs, env=environment(**variables))
     os.close(theirs)
     said = b""
     while True:

@@ -5,36 +5,26 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.support import command
 from tests.support.stored import write_run
 
-ROOT = Path(__file__).parents[3]
 SECRET = "sk-do-not-print-me"  # noqa: S105  looked for in what is printed
 _CI = ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")
 
 
-def environment(**more: str) -> Mapping[str, str]:
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    own = {key: value for key, value in os.environ.items() if key not in _CI}
-    return {**own, "PYTHONPATH": path, "NEL_API_KEY": SECRET, "OPENAI_API_KEY": SECRET, **more}
+def environment(**more: str) -> dict[str, str]:
+    keys = {"NEL_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
+    own = {key: value for key, value in command.environment().items() if key not in _CI}
+    return own | keys | more
 
 
-def nel_gate(
-    *words: object, cwd: Path | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
+def nel_gate(*words: object, cwd: Path | None = None, **env: str) -> command.Done:
     """Run the command in a process of its own; nothing of the environment may show."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", "gate", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=environment(**env),
-    )
+    done = command.nel("gate", *words, cwd=cwd, env=environment(**env))
     assert SECRET not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done

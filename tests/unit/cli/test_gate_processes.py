@@ -6,21 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from pytest_nel.cli._processes import in_processes, processes_for
 from pytest_nel.core.errors import ConfigError
+from tests.support.command import NEL, environment
 from tests.support.stored import write_run
-
-ROOT = Path(__file__).parents[3]
-
-
-def environment() -> Mapping[str, str]:
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +97,7 @@ def test_a_large_gate_without_a_terminal_says_the_same(large: Path) -> None:
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 def test_ctrl_c_ends_all_processes_in_one_line(large: Path) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-m", "pytest_nel.cli.main", "gate", "base", "cand", "-p", "p.yaml"],
+        [*NEL, "gate", "base", "cand", "-p", "p.yaml"],
         cwd=large,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

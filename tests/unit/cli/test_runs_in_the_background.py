@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +10,12 @@ import pytest
 
 from pytest_nel.cluster.runs import RunEntry, RunStore
 from tests.plugin.running import Nel, rows
+from tests.support.command import Done
 from tests.support.endpoint import RunningEndpoint, running_endpoint
 from tests.support.processes import gone, until
 
 ANSWERS = Path(__file__).parents[2] / "plugin" / "answers.py"
 SECRET = "sk-do-not-write-me-down"  # noqa: S105 - it opens nothing
-Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +36,7 @@ class Shell:
         self.model = ("--model-url", url, "--model-id", "m", "--max-concurrent", "1")
 
     def __call__(self, *words: str, **env: str) -> Done:
-        return subprocess.run(
-            [sys.executable, "-m", "pytest_nel.cli.main", "eval", *words],
-            cwd=self.folder,
-            env=self.nel.environ(env),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return self.nel.nel("eval", *words, env=env)
 
     def begin(self) -> RunEntry:
         """Start the benchmark in the background, and wait for some answers."""

@@ -1,9 +1,6 @@
 """Bundles to export, and what the real destinations are started and read with."""
 
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +12,7 @@ from pytest_nel.exporters.hidden import Hidden
 from pytest_nel.exporters.protocol import Bundle
 from pytest_nel.hooks.exports import bundles_of
 from pytest_nel.reports.bundles import find
-
-ROOT = Path(__file__).parents[3]
+from tests.support.command import Done, environment, nel
 
 
 def bundle_in(directory: Path, secrets: Iterable[str] = ()) -> Bundle:
@@ -32,18 +28,9 @@ def needs(*modules: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
-def nel_export(
-    *words: str | Path, env: Mapping[str, str] | None = None
-) -> "subprocess.CompletedProcess[str]":
+def nel_export(*words: str | Path, env: Mapping[str, str] | None = None) -> Done:
     """``nel export`` in a process of its own: these libraries start threads and processes."""
-    return subprocess.run(
-        [sys.executable, "-m", "pytest_nel.cli.main", "export", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
-    )
+    return nel("export", *words, env=environment(**(env or {})))
 
 
 def free_port() -> int:
