@@ -257,18 +257,24 @@ class LazySandbox:
 
     async def stop(self) -> None:
         """Remove it and give its slot back, whoever cancels meanwhile; may be called twice."""
-        if self._over:
-            return
-        self._over = True
+        if not self._over:
+            self._over = True
+            await self._removed()
+
+    async def _removed(self) -> None:
         try:
             if self._made is not None and self._has_slot:
-                await to_the_end(self._made.stop())
-        except (SandboxError, OSError) as error:  # its backend removes what is left at the end
-            _LOG.warning("sandbox of %s could not be stopped: %s", self._use.name, error)
+                await to_the_end(self._stopped(self._made))
         finally:
             if self._has_slot:
                 self._has_slot = False
                 self._room.slots.release()
+
+    async def _stopped(self, box: StoppableSandbox) -> None:
+        try:
+            await box.stop()
+        except (SandboxError, OSError) as error:  # its backend removes what is left at the end
+            _LOG.warning("sandbox of %s could not be stopped: %s", self._use.name, error)
 
     def _sandbox(self) -> StoppableSandbox:
         if self._made is None:

@@ -361,7 +361,7 @@ class Sandboxes:
 
 
 async def to_the_end(work: Any) -> None:
-    """Await a coroutine to its end, whoever cancels; the cancellation is raised afterwards."""
+    """Await a coroutine to its end, whoever cancels; that is raised then, before its error."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -369,9 +369,10 @@ async def to_the_end(work: Any) -> None:
             await asyncio.wait([task])  # which cancels nothing, and raises nothing of the task's
         except asyncio.CancelledError as error:
             cancelled = error
-    task.result()
+    failed = None if task.cancelled() else task.exception()
     if cancelled is not None:
-        raise cancelled
+        raise cancelled from failed
+    task.result()
 
 
 def _image(spec: SandboxSpec) -> str:

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.sandbox import Sandbox
+from pytest_nel.core.sandbox import Sandbox, SandboxError, SandboxSpec
 from pytest_nel.core.types import SeedResult, SolveResult, VerifyResult
+from pytest_nel.engine.cycle import Lifecycle
+from pytest_nel.engine.lifecycle import Workplace
 from tests.support.temp_sandbox import TempSandbox
 from tests.unit.engine.parts import KEY
 from tests.unit.engine.sandboxed import Idle, Reads, prepared, room_of
+
+SEED = SeedResult("Do it.", sandbox_spec=SandboxSpec())
 
 
 class TwoAtOnce(Reads):
@@ -69,6 +73,43 @@ async def test_what_is_cancelled_while_its_sandbox_starts_is_not_recorded(
 
     kinds = [line.split('"')[3] for line in journal(tmp_path)]
     assert [kind for kind in kinds if kind in {"started", "solved", "scored"}] == left
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("whose", ["an attempt's", "nobody's"])
+async def test_a_cancellation_counts_although_the_sandbox_cannot_be_stopped(whose: str) -> None:
+    room, backend = room_of()
+    stops, fails = asyncio.Event(), asyncio.Event()
+
+    class Hangs(TempSandbox):
+        async def stop(self) -> None:
+            stops.set()
+            await fails.wait()
+            await super().stop()
+            msg = "the daemon does not answer"
+            raise SandboxError(msg)
+
+    backend.sandbox = Hangs
+
+    async def used() -> None:
+        if whose == "nobody's":
+            async with room.sandbox(SandboxSpec()) as box:
+                await box.exec("true")
+            return
+        place = Workplace(Lifecycle(room), SEED, KEY)
+        await (await place.solving()).exec("true")
+        await place.close()
+
+    closing = asyncio.create_task(used())
+    await stops.wait()
+
+    closing.cancel()
+    await asyncio.sleep(0)
+    fails.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert room.slots.free == 4
 
 
 def journal(folder: Path) -> list[str]:
