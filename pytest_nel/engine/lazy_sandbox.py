@@ -257,8 +257,10 @@ class LazySandbox:
 
     async def stop(self) -> None:
         """Remove it and give its slot back, whoever cancels meanwhile; may be called twice."""
-        if not self._over:
-            self._over = True
+        if self._over:
+            return
+        self._over = True
+        if not self._turn.locked():  # else it is being started: who does that removes it
             await self._removed()
 
     async def _removed(self) -> None:
@@ -289,12 +291,15 @@ class LazySandbox:
             async with self._turn:
                 if self.unstarted and self.trouble is not None:
                     raise self.trouble
-                if self._over:
-                    msg = f"the sandbox of {self._use.name} has been removed: its time is over"
-                    raise SandboxError(msg, retryable=False)
+                self._refuse_removed()
                 if not self._runs:
                     await self._start()
         return self._sandbox()
+
+    def _refuse_removed(self) -> None:
+        if self._over:
+            msg = f"the sandbox of {self._use.name} has been removed: its time is over"
+            raise SandboxError(msg, retryable=False)
 
     async def _start(self) -> None:
         ledger = self._use.ledger
@@ -304,12 +309,14 @@ class LazySandbox:
                 await self._room.slots.acquire(first=self._first)
                 self._has_slot = True
                 await self._room.ready(self._spec)
+            self._refuse_removed()  # by somebody who did not wait for us
             turn = time.perf_counter()
             ledger.waited += turn - began
             box = self._sandbox()
             await box.start()
             ledger.started += 1
             await self._furnish(box)
+            self._refuse_removed()
             ledger.starting += time.perf_counter() - turn
             self._runs = True
         except SandboxError as error:
@@ -321,7 +328,8 @@ class LazySandbox:
             raise self.trouble from error
         finally:
             if not self._runs:
-                await self.stop()
+                self._over = True
+                await self._removed()
 
     @contextmanager
     def _noted(self) -> Iterator[None]:

@@ -112,6 +112,37 @@ async def test_a_cancellation_counts_although_the_sandbox_cannot_be_stopped(whos
     assert room.slots.free == 4
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("waits", ["for a slot", "for its start"])
+async def test_a_sandbox_that_is_removed_before_it_runs_keeps_no_slot(waits: str) -> None:
+    room, backend = room_of(concurrency=1)
+    starts, goes_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(TempSandbox):
+        async def start(self) -> None:
+            starts.set()
+            await goes_on.wait()
+            await super().start()
+
+    backend.sandbox = Slow
+    place = Workplace(Lifecycle(room), SEED, KEY)
+    box = await place.solving()
+    if waits == "for a slot":
+        await room.slots.acquire()
+    left = asyncio.create_task(box.exec("true"))  # by a solver that does not wait for it
+    await (asyncio.sleep(0.05) if waits == "for a slot" else starts.wait())
+
+    await place.close()
+    if waits == "for a slot":
+        room.slots.release()
+    goes_on.set()
+
+    with pytest.raises(SandboxError, match="has been removed"):
+        await left
+    assert room.slots.free == 1
+    assert not backend.running
+
+
 def journal(folder: Path) -> list[str]:
     return [
         line for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines()
