@@ -51,7 +51,7 @@ class Reply:
 
 
 class Lost(NamedTuple):
-    """How a service failed a request that was none the worse for it.
+    """How a service, or our proxy, failed a request that was none the worse for it.
 
     Attributes:
         kind: The failure category.

@@ -40,6 +40,7 @@ from pytest_nel.interceptors.pipeline import Chain
 
 _LOG = logging.getLogger(__name__)
 _PATH = re.compile(r"/s/(?P<token>[0-9a-f]+)(?P<rest>/.*)?")
+_SENDABLE = re.compile(r"[^\x00-\x1f\x7f]{1,4096}")  # a path
 _PROBE = 60.0  # seconds at most
 _LARGEST = 64 * 1024 * 1024  # bytes of a request
 _OURS = HOP_BY_HOP | {"accept-encoding", "accept", "content-type"}
@@ -103,7 +104,9 @@ class App:
         except ClientDisconnect:
             return
         if ".." in path.split("/"):
-            body = _refusal(400, "the path leads out of the service", "invalid_request_error")
+            body = _refusal(400, "the path leads out of the service")
+        elif not _SENDABLE.fullmatch(path):
+            body = _refusal(400, "the path is none of a URL")
         if session.over:
             await _unknown()(asked.scope, asked.receive, send)
             return
@@ -156,16 +159,9 @@ class App:
         except asyncio.CancelledError:
             session.usage.left += out.begun
             raise
-        except GracefulError as error:
-            session.usage.refuse()
-            code = "session_budget_exhausted"
-            refused = _refusal(429, str(error), "invalid_request_error", code=code)
-            await refused(asked.scope, asked.receive, send)
-            return
-        except Exception:  # noqa: BLE001 - a plugin may raise anything; the client is told
-            _LOG.exception("request %s through the adapter proxy failed", exchange.id)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything; the client is told
+            said = self._unsent(error, exchange, session.usage)
             if not out.begun:
-                said = _refusal(500, "Internal adapter proxy error", "server_error")
                 await said(asked.scope, asked.receive, send)
             return
         if too_much:
@@ -176,6 +172,19 @@ class App:
             await out.finish(reply)
         else:
             await _response(reply, full)(asked.scope, asked.receive, send)
+
+    def _unsent(self, error: Exception, exchange: Exchange, usage: Usage) -> Response:
+        """What is said of a request that came to no outcome; counts it by whose fault that is."""
+        if isinstance(error, GracefulError):
+            usage.refuse()
+            return _refusal(429, str(error), code="session_budget_exhausted")
+        if isinstance(error, RecursionError):
+            usage.refuse()
+            return _refusal(400, "the request's body is nested too deep")
+        _LOG.error("request %s through the adapter proxy failed", exchange.id, exc_info=error)
+        what = f"the adapter proxy itself failed: {type(error).__name__}: {error}"
+        usage.lost = Lost(FailureKind.INFRA, self._client.redacted(what))
+        return _refusal(500, "Internal adapter proxy error", "server_error")
 
     async def _outcome(
         self, made: Callable[[], Request], exchange: Exchange, out: Outlet, client: Client
@@ -303,6 +312,7 @@ async def _body(asked: HttpRequest) -> JsonObject | Response:
             return _refusal(413, f"a body of at most {_LARGEST} bytes is expected", kind)
     try:
         body = json.loads(bytes(pieces))
+        json.dumps(body, allow_nan=False)  # what cannot be sent on is refused here
     except (ValueError, RecursionError):
         return _refusal(400, "Invalid JSON body", kind)
     if not isinstance(body, dict):
