@@ -40,6 +40,10 @@ _SCRIPT = f"""
 case $1 in "~") dir=$HOME ;; "~/"*) dir=$HOME/${{1#??}} ;; *) dir=$1 ;; esac
 out=$dir/$2
 part=$dir/.$2.$$.part
+if [ -d "$out" ]; then
+  echo "$2 is a folder there" >&2
+  exit 1
+fi
 if [ "$4" = keep ] && [ -e "$out" ]; then
   echo "{THERE} $(wc -c <"$out")"
   exit 0

@@ -104,6 +104,20 @@ def test_an_import_that_fails_leaves_nothing_and_says_why(place: Place) -> None:
     assert list((place.folder / "images").iterdir()) == []
 
 
+@pytest.mark.parametrize("more", [(), ("--force",)])
+def test_a_folder_in_the_files_place_is_no_image_and_is_left_alone(
+    place: Place, more: tuple[str, ...]
+) -> None:
+    (place.folder / "images" / "x.sqsh").mkdir(parents=True)
+
+    done = place.nel("x", "local", str(place.folder / "images"), *more)
+
+    assert done.returncode == 1
+    assert "was not made here (status 1): x.sqsh is a folder there" in done.stderr
+    assert place.called() == []
+    assert [path.name for path in (place.folder / "images").rglob("*")] == ["x.sqsh"]
+
+
 @needs_sshd
 def test_on_another_machine_names_arrive_as_they_are(place: Place, sshd: Sshd) -> None:
     home = sshd.home(place.folder / "home")
