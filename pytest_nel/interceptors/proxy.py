@@ -67,9 +67,13 @@ class AdapterProxy:
                 "pip install 'pytest-nel[serve]'"
             )
             raise ConfigError(msg) from error
-        await self._client.open()
-        await self._chain.open()
-        listener = self._listener()
+        listener = self._listener()  # first: where there is none, nothing is left open
+        try:
+            await self._client.open()
+            await self._chain.open()
+        except BaseException:
+            listener.close()
+            raise
         self._app = App(self._client, self._chain, self._sessions)
         self._server = Server(settings(self._app, grace=_GRACE))
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]))

@@ -356,3 +356,17 @@ async def test_it_never_listens_to_everyone(tmp_path: Path, host: str) -> None:
 
     with pytest.raises(ConfigError, match="listen on"):
         parts.adapter("s", host=host)
+
+
+async def test_where_it_cannot_listen_nothing_is_left_open(tmp_path: Path) -> None:
+    caching = {"name": "caching", "config": {"cache_dir": str(tmp_path / "kept")}}
+    raw = {"url": "http://127.0.0.1:1/v1/chat/completions", "protocol": "chat_completions"}
+    more = {"type": "api", "model": "m", "proxy": {"interceptors": [caching]}}
+    parts = Parts({"s": PluginSpec.model_validate({**raw, **more})}, log_dir=tmp_path)
+    proxy = parts.adapter("s", host="192.0.2.1")  # of no machine
+
+    with pytest.raises(ConfigError, match=r"cannot listen on 192\.0\.2\.1"):
+        await proxy.start()
+    await parts.close_async()
+
+    assert not (tmp_path / "kept").exists()
