@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -81,39 +81,52 @@ class StreamClient:
         return upstream.fault_in(sent.reply, time.time())
 
     @asynccontextmanager
-    async def open(self, request: Request) -> AsyncIterator[httpx.Response | upstream.Sent]:
+    async def open(
+        self, request: Request, *, asks_again: Callable[[Fault], bool] = bool
+    ) -> AsyncIterator[httpx.Response | upstream.Sent]:
         """Send a request; asked again where that may help, as long as nothing has come.
+
+        Args:
+            request: What to send.
+            asks_again: Whether to do so after a fault, where it may help.
 
         Yields:
             The response of a success, its body to be read within the block, which holds a slot of
             the limit and is timed; or what became of the request.
 
         Raises:
-            BrokenStream: It broke while it was read, or took longer than the endpoint's time-out.
+            BrokenStream: It broke while it was read, or then took longer than the time-out.
         """
         try:
-            async with self._opened(request) as got:
+            async with self._opened(request, asks_again) as got:
                 yield got
         except (httpx.HTTPError, httpx.StreamError, OSError) as exc:
             raise BrokenStream(exc, self._client.endpoint.timeout) from exc
 
     @asynccontextmanager
-    async def _opened(self, request: Request) -> AsyncIterator[httpx.Response | upstream.Sent]:
+    async def _opened(
+        self, request: Request, asks_again: Callable[[Fault], bool]
+    ) -> AsyncIterator[httpx.Response | upstream.Sent]:
         client = self._client
         await client.arrive()
-        made = 0
+        made, seconds = 0, client.endpoint.timeout
         while True:
             made += 1
-            async with client.limiter.slot(), asyncio.timeout(client.endpoint.timeout) as deadline:
-                got = await self._send(request, deadline)
-                if isinstance(got, httpx.Response):
-                    try:
-                        yield got
-                    finally:
-                        await got.aclose()
-                    return
+            got: httpx.Response | upstream.Sent | None = None
+            deadline = asyncio.timeout(seconds)
+            try:
+                async with client.limiter.slot(), deadline:
+                    got = await self._send(request, deadline)
+                    if isinstance(got, httpx.Response):
+                        async with contextlib.aclosing(got):
+                            yield got
+                        return
+            except TimeoutError:
+                if got is not None or not deadline.expired():
+                    raise
+                got = upstream.taken(faults.of_deadline(seconds), None, time.time(), seconds)
             assert got.fault is not None
-            if not await client.again(got.fault, made):
+            if not asks_again(got.fault) or not await client.again(got.fault, made):
                 client.clean(got)
                 yield got._replace(requests=made)
                 return

@@ -231,7 +231,7 @@ class App:
                 return await whole(request)
             begin = asyncio.get_running_loop().time()
             try:
-                reply, fault = await self._pass(request, out)
+                reply, fault = await self._pass(request, out, client)
             finally:
                 exchange.latency_ms = (asyncio.get_running_loop().time() - begin) * 1000.0
             exchange.lost = self._lost(request, reply, fault)
@@ -265,11 +265,13 @@ class App:
             return False
         return fault is None or not faults.of_the_service(fault)
 
-    async def _pass(self, request: Request, out: Outlet) -> tuple[Reply, Fault | None]:
+    async def _pass(
+        self, request: Request, out: Outlet, client: Client
+    ) -> tuple[Reply, Fault | None]:
         """Send on what comes, while it comes; the reply is what it amounts to."""
         seen: list[str] = []
         try:
-            async with self._streams.open(request) as got:
+            async with self._streams.open(request, asks_again=client.asks_again) as got:
                 if isinstance(got, Sent):
                     return got.reply, got.fault
                 headers = reply_headers(got.headers)

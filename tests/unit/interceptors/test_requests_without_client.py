@@ -57,6 +57,20 @@ async def test_a_service_that_answers_nothing_in_its_time_has_failed_who_hung_up
     assert len(server.asked) == 1  # it had all the time there is: that is not repeated
 
 
+@pytest.mark.parametrize("body", [HI, STREAMED])
+async def test_for_a_client_that_waits_what_took_too_long_is_asked_again(
+    tmp_path: Path, body: dict[str, Any]
+) -> None:
+    async with proxied(then(hanging, fine), tmp_path) as (proxy, server):
+        url = proxy.url_for("x", keeps=True)
+
+        reply = await post(url, body)
+
+        assert reply.status_code == 200
+        assert len(server.asked) == 2
+        assert proxy.usage(url) == Usage(requests=1, prompt=3, completion=2, asked=1)
+
+
 @pytest.mark.parametrize(
     ("said", "body"), [(waiting, HI), (waiting, STREAMED), (streaming, STREAMED)]
 )
