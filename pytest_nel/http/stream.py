@@ -32,6 +32,10 @@ class BrokenStream(Exception):  # named for what happened
         self.reply = _broken(error, seconds)
 
 
+def _always(_fault: Fault) -> bool:
+    return True
+
+
 class StreamClient:
     """Opens event streams by the address, key, limit and retries of a model client.
 
@@ -82,7 +86,7 @@ class StreamClient:
 
     @asynccontextmanager
     async def open(
-        self, request: Request, *, asks_again: Callable[[Fault], bool] = bool
+        self, request: Request, *, asks_again: Callable[[Fault], bool] = _always
     ) -> AsyncIterator[httpx.Response | upstream.Sent]:
         """Send a request; asked again where that may help, as long as nothing has come.
 
