@@ -4,7 +4,6 @@ import argparse
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from pytest_nel.config.overrides import masked_override, read_override
 from pytest_nel.config.urls import is_secret_url
@@ -21,17 +20,6 @@ _NO_SECRET = re.compile(r"\$\{\w+\}|[0-9.]*")  # a reference, a number of tokens
 _NO_SECRETS = {"api-key-env", "max-tokens", "system-prompt"}
 
 
-class _Refused(argparse.Action):
-    """``--api-key``, which would show the key to everybody; the message does not repeat it."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> NoReturn:
-        parser.error(
-            "--api-key: a key among the words of a command is seen by everybody on this machine "
-            "and stays in the shell's history: export it and name the variable, as in "
-            "--api-key-env MY_KEY; NEMO_API_KEY and NVIDIA_API_KEY are found by themselves"
-        )
-
-
 def add_options(parser: argparse.ArgumentParser, *, without: Sequence[str] = ()) -> None:
     """Declare the plugin's options, and those that every command has that runs pytest."""
     for option in OPTIONS:
@@ -45,7 +33,6 @@ def add_options(parser: argparse.ArgumentParser, *, without: Sequence[str] = ())
             action="append" if option.many else "store",
             help=option.help.replace("%", "%%"),
         )
-    parser.add_argument("--api-key", action=_Refused, nargs="?", help=argparse.SUPPRESS)
     for flag in FLAGS:
         if flag.name not in without:
             parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)

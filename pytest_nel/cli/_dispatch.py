@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pytest_nel.cli._elsewhere import meant_elsewhere
 from pytest_nel.cli._mistakes import mistake
 from pytest_nel.gate.verdict import Exit
 
@@ -41,10 +42,15 @@ class _Version(argparse.Action):
 def dispatch(words: Sequence[str], commands: Commands) -> int:
     """Run the command that the words name."""
     cut = list(words).index("--") if "--" in words else len(words)
-    parser = parser_of(commands, {_called(words, commands)})
+    called = _called(words, commands)
+    parser = parser_of(commands, {called})
+    if (refusal := meant_elsewhere(called, words[:cut])) is not None:
+        parser.exit(Exit.USAGE, f"{' '.join(('nel', *called))}: error: {refusal}\n")
     options, unknown = parser.parse_known_args(words[:cut])
     if unknown:
-        options.usage_error(f"unrecognized arguments: {' '.join(unknown)}")
+        from pytest_nel.cli._command_line import without_secrets  # noqa: PLC0415 - is heavy
+
+        options.usage_error(f"unrecognized arguments: {' '.join(without_secrets(unknown))}")
     if "" in words[:cut] and options.module not in _TAKES_EMPTY:
         options.usage_error("one of the words is empty: is a variable of the shell unset?")
     options.rest = list(words[cut + 1 :])

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_nel.cli._mistakes import mistake
 from pytest_nel.cli._report_files import add_format_arguments, asked, emit
+from pytest_nel.cli._selected import store
 from pytest_nel.core.errors import ConfigError, NelError
 from pytest_nel.gate.verdict import worst
 from pytest_nel.records.conclude import Concluded, rebuild, stored
@@ -21,9 +22,13 @@ from pytest_nel.reports.summary import run_lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = (
-        "nel eval report DIR... [--rebuild] [-f FORMAT] [-o FILE] [--all-formats] [--baseline DIR]"
+        "nel eval report DIR...|-r ID [--rebuild] [-f FORMAT] [-o FILE] [--all-formats] "
+        "[--baseline DIR]"
     )
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="A run directory")
+    parser.add_argument("directories", metavar="DIR", nargs="*", type=Path, help="A run directory")
+    parser.add_argument(
+        "-r", "--run", metavar="ID", help="The run's id, or how it begins, in place of DIR"
+    )
     parser.add_argument(
         "--rebuild",
         action="store_true",
@@ -36,8 +41,12 @@ def main(options: argparse.Namespace) -> int:
     """Print one table of all, or write a report; the exit status is the worst of the runs'."""
     if options.rest:
         options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
+    if bool(options.directories) == (options.run is not None):
+        options.usage_error("name runs: nel eval report DIR..., or -r ID")
     try:
         wanted = asked(options)
+        if options.run is not None:
+            options.directories = [Path(store().find(options.run).directory)]
         directories = [_run(directory) for directory in options.directories]
         runs = _rebuilt(directories) if options.rebuild else [stored(one) for one in directories]
         if wanted:

@@ -44,8 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "nel validate BENCH [-s N] [--model-url URL --model-id ID | --model MODEL]"
     parser.add_argument(
-        "bench", metavar="BENCH", help="A name of nel list, file.py or file.py:name"
+        "bench", metavar="BENCH", nargs="?", help="A name of nel list, file.py or file.py:name"
     )
+    parser.add_argument("-b", "--bench", dest="named", metavar="BENCH", help="The same")
     parser.add_argument(
         "-s", "--samples", metavar="N", type=int, default=5, help="Answers to show (default: 5)"
     )
@@ -58,6 +59,9 @@ def main(options: argparse.Namespace) -> int:
     """Print what was tried; 1 where the scorer or every live sample fails, 4 for a mistake."""
     if options.rest:
         options.usage_error(f"takes nothing after --, got {' '.join(options.rest)}")
+    if (options.bench is None) == (options.named is None):
+        options.usage_error("name one benchmark: nel validate BENCH, or -b BENCH")
+    options.bench = options.bench or options.named
     if options.samples < 1:
         options.usage_error(f"-s wants a number of samples from 1, got {options.samples}")
     facts: dict[str, Any] = {"benchmark": options.bench}  # Any: JSON

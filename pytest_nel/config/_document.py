@@ -198,7 +198,10 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> tuple[int, str]:
     near = "\n".join(lines[max(0, line - 2) : line])
     if "api_key" in near:
         return line, "not valid YAML (no detail shown: an api_key stands there)"
-    return line, f"not valid YAML: {getattr(error, 'problem', None) or 'unreadable'}"
+    said = str(getattr(error, "problem", None) or "unreadable")
+    if said.endswith("found '?'"):  # of {a: ???}
+        said += '; within braces and brackets a placeholder stands in quotes: "???"'
+    return line, f"not valid YAML: {said}"
 
 
 def shown(path: Path) -> str:

@@ -62,7 +62,7 @@ def _found(asked: Node, suite: FilePath) -> FilePath:
             if is_file(folder / f"{name}{end}"):
                 return folder / f"{name}{end}"
     known = sorted({file.stem for file in PACKAGED.glob("*.y*ml")})
-    places = ", ".join(str(folder.absolute()) for folder in folders[1:])
+    places = ", ".join(dict.fromkeys(str(folder.absolute()) for folder in folders[1:]))
     hint = suggestion(name, known) if known else ""
     msg = f"{asked.place}: {_KEY}: no playbook {name!r} comes along, and no file in {places}{hint}"
     raise ConfigError(msg)

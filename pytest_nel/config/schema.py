@@ -6,7 +6,7 @@ while the run is planned, before any call. So a new plugin never touches this mo
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +21,9 @@ from pytest_nel.config.metrics import Label, ScoringConfig
 
 MAX_CONCURRENT = 10_000
 """Requests in flight at most: beyond this one process runs out of sockets, not of patience."""
+
+MAX_REPEATS = 10_000
+"""Attempts per problem at most: each is an item, and a slip of the pen would fill the memory."""
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
@@ -43,6 +46,9 @@ class Model(BaseModel):
     """Frozen, and no unknown key passes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    not_here: ClassVar[Mapping[str, str]] = {}
+    """Options of a plugin that the reference system has → why they mean nothing here."""
 
 
 class PluginSpec(BaseModel):
@@ -217,7 +223,7 @@ class BenchmarkConfig(Model):
     solver: PluginSpec
     variant: Label | None = None
     generation: Generation = Generation()
-    repeats: Annotated[int, Field(ge=1)] = 1
+    repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] = 1
     max_problems: Annotated[int, Field(ge=1)] | None = None
     max_concurrent: Annotated[int, Field(ge=1, le=MAX_CONCURRENT)] = 32
     window: Annotated[int, Field(ge=1)] | None = None

@@ -116,7 +116,11 @@ _SHOWN = (
 
 
 def _is_written(at: Path) -> bool:
-    inside = at[:1] == ("services",) or (at[:1] == ("benchmarks",) and at[2:3] != ("params",))
+    inside = (
+        at[:1] == ("services",)
+        or (at[:1] == ("benchmarks",) and at[2:3] != ("params",))
+        or at == ("output", "dir")  # a folder's name is read by everybody
+    )
     return inside and not any(stays(at[:depth]) for depth in range(1, len(at) + 1))
 
 

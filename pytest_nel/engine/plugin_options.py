@@ -16,7 +16,7 @@ from pytest_nel.config.interpolate import Path as Keys
 from pytest_nel.config.interpolate import Problem
 from pytest_nel.config.load import Suite
 from pytest_nel.config.metrics import services_asked
-from pytest_nel.config.problems import came, expected, own_words, refuse, suggestion
+from pytest_nel.config.problems import came, expected, got, own_words, refuse, suggestion
 from pytest_nel.config.proxy import Proxy
 from pytest_nel.config.schema import (
     BenchmarkConfig,
@@ -208,7 +208,7 @@ def _of_plugin(
         yield Problem((*path, "type"), f"{spec.type!r} cannot be used here: {error}")
         return
     try:
-        yield from _of_proxy(path, cls.Config(**spec.options))
+        yield from _of_proxy(path, cls.Config(**spec.options), raw)
     except ValidationError as error:
         wanted: dict[tuple[Keys, str], list[str]] = {}  # one for each branch of a union
         for each in error.errors(include_url=False):
@@ -222,8 +222,8 @@ def _of_plugin(
             yield Problem((*path, *inside), f"expected {either}, got {got}")
 
 
-def _of_proxy(path: Keys, config: BaseModel) -> Iterator[Problem]:
-    """The interceptors of a service, each with its own options."""
+def _of_proxy(path: Keys, config: BaseModel, raw: Mapping[str, Any]) -> Iterator[Problem]:
+    """The interceptors of a service, each with its own options; what came is what is written."""
     proxy = getattr(config, "proxy", None)
     if not isinstance(proxy, Proxy):
         return
@@ -232,7 +232,10 @@ def _of_proxy(path: Keys, config: BaseModel) -> Iterator[Problem]:
     except ConfigError as error:
         for line in str(error).splitlines():
             place, _, message = line.partition(": ")
-            yield Problem((*path, *_parts(place)), message)
+            inside = _written(_parts(place), raw)
+            compared = message.startswith("expected ") and ", got " not in message
+            came_there = f", got {got(inside, raw)}" if compared else ""
+            yield Problem((*path, *_parts(place)), f"{message}{came_there}")
 
 
 def _parts(place: str) -> Keys:
@@ -260,6 +263,8 @@ def _said(path: Keys, error: Mapping[str, Any], model: type[BaseModel]) -> Probl
         return Problem(at, "required, but missing")
     if error["type"] == "extra_forbidden":
         known = model.model_fields if len(inside) == 1 else ()
+        if known and (why := getattr(model, "not_here", {}).get(inside[-1])) is not None:
+            return Problem(at, f"not supported: {why}")
         hint = suggestion(str(inside[-1]), known) if known else ""
         return Problem(at, f"unknown option{hint}")
     if error["type"] in {"value_error", "assertion_error"}:  # a validator's own words

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from pytest_nel.config.problems import expected, own_words
 from pytest_nel.config.proxy import InterceptorSpec, Proxy, secret_header
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.core.exchange import Ask, Exchange, Interceptor, Reply, Request
@@ -278,4 +279,8 @@ def _mistake(problem: Mapping[str, Any], where: str, known: list[str]) -> str:
     if problem["type"] == "extra_forbidden":
         said = unknown("option", str(problem["loc"][-1]), known)
         return f"{where}{place}: {said}"
-    return f"{where}{place}: {problem['msg']}"
+    if problem["type"] == "missing":
+        return f"{where}{place}: required, but missing"
+    if problem["type"] in {"value_error", "assertion_error"}:  # a validator's own words
+        return f"{where}{place}: {own_words(problem)}"
+    return f"{where}{place}: expected {expected(problem)}"  # what came may be a variable's value

@@ -1,8 +1,9 @@
 """Options that every kind of sandbox has."""
 
 import re
+from collections.abc import Mapping
 from string import Formatter
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -60,6 +61,13 @@ class CommonOptions(Model):
 
     # A wrong value of a variable may be a secret: no error may quote it.
     model_config = ConfigDict(hide_input_in_errors=True)
+
+    not_here: ClassVar[Mapping[str, str]] = {
+        "timeout": (
+            "nothing would read it: `timeout` of the benchmark limits an attempt, verify_timeout "
+            "its judgement"
+        ),
+    }
 
     image: Annotated[str, Field(min_length=1)] | None = None
     image_template: Annotated[str, Field(min_length=1), AfterValidator(_template)] | None = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -54,6 +54,12 @@ class AgentOptions(Model):
             (the greater).
         max_agent_timeout: The most, in any case.
     """
+
+    not_here: ClassVar[Mapping[str, str]] = {
+        "cmd_timeout": "an agent is one command here: limit it by run_timeout",
+        "skill": "what an agent is to know belongs into its folder: let its run.sh.j2 say it",
+        "skill_dir": "what an agent is to know belongs into its folder: let its run.sh.j2 say it",
+    }
 
     service: str
     agent: Annotated[str, Field(min_length=1)]

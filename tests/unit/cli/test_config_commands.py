@@ -176,7 +176,8 @@ WRONG = """services:
     type: api
     url: http://h.test/v1/responses
     protocol: responses
-    proxy: {interceptors: [{name: cachin}, {name: turn_counter, config: {max_turns: 0}}]}
+    proxy: {interceptors: [{name: cachin}, {name: turn_counter, config: {max_turns: 0}},
+      {name: caching}, {name: response_stats, config: {every: often}}]}
   j: {type: api, url: "http://h.test/v1/chat/completions", protocol: chat_completions}
 benchmarks:
   - name: basics
@@ -200,7 +201,14 @@ def test_check_says_all_that_a_run_would_be_refused_for(
     assert f"{file}:6: services.m.proxy.interceptors[0].name: " in said
     assert "Did you mean 'caching'?" in said
     assert f"{file}:6: services.m.proxy.interceptors[1].config.max_turns: " in said
-    assert f"{file}:10: benchmarks[0].generation: seed: the protocol responses has no such" in said
+    assert "config.max_turns: expected at least 1, got 0" in said
+    assert (
+        f"{file}:7: services.m.proxy.interceptors[2].config.cache_dir: required, but missing"
+        in said
+    )
+    assert f"{file}:7: services.m.proxy.interceptors[3].config.every: " in said
+    assert "expected a whole number, got 'often'" in said
+    assert f"{file}:11: benchmarks[0].generation: seed: the protocol responses has no such" in said
     assert "rubric_file: there is no file nope.md in" in said
 
 

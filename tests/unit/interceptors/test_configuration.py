@@ -46,7 +46,7 @@ def refusal(folder: Path, block: dict[str, Any], **more: Any) -> str:
         ),
         (
             {"interceptors": [{"name": "turn_counter", "config": {"interval": 0}}]},
-            "services.m.proxy.interceptors[0].config.interval: Input should be greater",
+            "services.m.proxy.interceptors[0].config.interval: expected at least 1",
         ),
         ({"interceptors": [{"name": "endpoint"}]}, "'endpoint' is where the chain ends"),
         (
