@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_nel.config.overrides import masked_override, read_override
+from pytest_nel.config.secrets import without_known
 from pytest_nel.config.urls import is_secret_url
 from pytest_nel.core.errors import ConfigError
 from pytest_nel.hooks.options import FLAGS, OPTIONS, Option
@@ -127,7 +128,7 @@ def without_secrets(words: Sequence[str]) -> list[str]:
         else:
             shown.append(word)
             hide_next = word.startswith("-") and not equals and bool(_SECRET.search(word))
-    return shown
+    return [without_known(word, LEFT_OUT) for word in shown]
 
 
 def _is_secret(name: str, value: str) -> bool:

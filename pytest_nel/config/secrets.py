@@ -19,6 +19,7 @@ from pytest_nel.core.values import is_secret
 
 _MAPS = ("env", "extra_env", "container_env", "extra_headers", "headers_to_add")
 _PERSON = re.compile(r"://[^/@\s]*:[^/@\s]*@")
+_SHORTEST = 8  # shorter ones are parts of innocent words
 _PLACES = ("/", "~", "http://", "https://")
 
 
@@ -54,6 +55,17 @@ def not_places(values: Iterable[str]) -> frozenset[str]:
     return frozenset(
         value for value in values if value and ("@" in value or not value.startswith(_PLACES))
     )
+
+
+def without_known(word: str, mask: str) -> str:
+    """A word of a command line without the values of variables that are named as secrets.
+
+    Wherever a shell has put one, such as into an override: what is stored of the line has none.
+    """
+    for value in sorted(not_places(named_as_secrets()), key=len, reverse=True):
+        if len(value) >= _SHORTEST:
+            word = word.replace(value, mask)
+    return word
 
 
 class _Told(NamedTuple):

@@ -13,6 +13,7 @@ import yaml
 from pytest_nel.config._document import SuiteLoader
 from pytest_nel.config.interpolate import Problem, dotted, reference_problems
 from pytest_nel.config.overrides import masked_override, read_override
+from pytest_nel.config.secrets import without_known
 from pytest_nel.core.errors import ConfigError
 
 _BREAKS = re.compile(r"[\r\x85\u2028\u2029\ufeff]")
@@ -90,7 +91,8 @@ def masked_command(command: Sequence[str]) -> str:
             option, value = found.groups()
         if value is not None:
             word = option + _without_secret(value)  # noqa: PLW2901 - the same word, masked
-        shown.append(_SECRET_OPTION.sub(r"\1=***", _LOGIN.sub(r"\1***@", word)))
+        masked = _SECRET_OPTION.sub(r"\1=***", _LOGIN.sub(r"\1***@", word))
+        shown.append(without_known(masked, "***"))
     return shlex.join(shown)
 
 

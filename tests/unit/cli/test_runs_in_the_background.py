@@ -125,6 +125,7 @@ def test_a_store_that_cannot_be_written_does_not_fail_a_run(shell: Shell) -> Non
 def test_a_run_notes_itself_without_its_key(shell: Shell) -> None:
     done = shell(
         *("run", "-b", "bench_sums.py", *shell.model[:4], "--max-problems", "2"),
+        *("--system-prompt", f"Never say {SECRET}"),
         *("--", "-p", "xdist", "-n2", f"--override-ini=xdist_api_key={SECRET}"),
         NEMO_API_KEY=SECRET,
     )
@@ -134,4 +135,5 @@ def test_a_run_notes_itself_without_its_key(shell: Shell) -> None:
     assert (done.returncode, entry.exit_code, entry.state) == (0, 0, "ended")
     assert Path(entry.directory).parent == shell.folder / "eval_results"
     assert "--override-ini=xdist_api_key=***" in entry.command
+    assert "--system-prompt=Never say ***" in entry.command
     assert not any(SECRET in path.read_text() for path in (shell.folder / "data").rglob("*.json"))

@@ -3,7 +3,13 @@
 import pytest
 
 from pytest_nel.config.overrides import masked_override, read_override
-from pytest_nel.config.secrets import not_places, passed_values, secret_values, shown_secrets
+from pytest_nel.config.secrets import (
+    not_places,
+    passed_values,
+    secret_values,
+    shown_secrets,
+    without_known,
+)
 
 MODEL = {"type": "api", "api_key": "${MINE}"}
 
@@ -103,3 +109,18 @@ def test_a_secret_inside_the_value_of_an_override_is_masked() -> None:
     assert '"***"' in shown
     assert "${KEY}" in shown
     assert '"a"' in shown
+
+
+def test_the_value_of_a_variable_that_is_named_as_a_secret_is_in_no_stored_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {
+        "A_TOKEN": "t0p-s3cret-9",
+        "B_TOKEN": "short",
+        "DIR": "/a-long-folder",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    words = ["--override=_x=t0p-s3cret-9", "--system-prompt=be short", "/a-long-folder"]
+
+    assert [without_known(word, "***") for word in words] == ["--override=_x=***", *words[1:]]
