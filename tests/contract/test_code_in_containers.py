@@ -1,6 +1,7 @@
 """Code that attacks its tests, its sandbox or its machine scores 0, and harms nobody else."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,24 @@ async def test_an_attack_scores_nothing(code: str) -> None:
         result = await judged(code, sandbox)
 
     assert (result.reward, result.parsed) == (0.0, True)
+
+
+_ENDING = "def double(x):\n    if x < 5: raise StopIteration\n    return 2 * x\n"
+_OF_LOOPS = "def check(f):\n    assert all(map(lambda x: f(x) == 2 * x, [1, 2, 7]))\n"
+_OF_ENDS = (
+    "def check(f):\n    assert f(7) == 14\n    try:\n        f(1)\n"
+    "    except StopIteration:\n        return\n    assert False\n"
+)
+
+
+@pytest.mark.parametrize(("test", "reward"), [(_OF_LOOPS, 0.0), (_OF_ENDS, 1.0)])
+@pytest.mark.asyncio
+async def test_a_candidate_ends_no_loop_of_its_tests(test: str, reward: float) -> None:
+    sample = ScorerInput(f"```python\n{_ENDING}```", "", {**ROW, "test": test}, {})
+    async with started("local") as sandbox:
+        result = await code_sandbox(replace(sample, sandbox=sandbox))
+
+    assert result.reward == reward
 
 
 @pytest.mark.asyncio
