@@ -30,10 +30,12 @@ __nel_command=$(PATH=/usr/local/bin:/usr/bin:/bin; cat)
 exec </dev/null
 trap '{ __nel_code=$?; set +x; [ -n "$__nel_saved" ] || __nel_save; } 2>/dev/null; exit $__nel_code' EXIT
 __nel_saved=
-eval "$__nel_command"
-{ # nothing of this is to be seen where commands are traced
-    __nel_code=$?
-    set +x
-    __nel_save
-} 2>/dev/null
-exit $__nel_code
+{ # read as one: after a quote without its end bash takes no reserved word for one
+    eval "$__nel_command"
+    { # nothing of this is to be seen where commands are traced
+        __nel_code=$?
+        set +x
+        __nel_save
+    } 2>/dev/null
+    exit $__nel_code
+}

@@ -96,6 +96,17 @@ async def test_a_syntax_error_is_told_and_the_shell_goes_on(tools: SandboxTools)
     assert after == Called("yes")
 
 
+async def test_a_quote_without_its_end_is_told_in_one_line_and_what_was_done_before_counts(
+    tools: SandboxTools,
+) -> None:
+    wrong = await bash(tools, "cd /usr\nexport KEPT=yes\necho 'never ends")
+    after = await bash(tools, "echo $PWD $KEPT")
+
+    assert wrong.content.startswith("[exit code 2]\nSTDERR:\n")
+    assert len(wrong.content.splitlines()) == 3, wrong.content
+    assert after == Called("/usr yes")
+
+
 async def test_state_is_kept_by_commands_that_exit_or_trace(tools: SandboxTools) -> None:
     await bash(tools, "set -eux; cd /usr; export Z=1; exit 3")
 
