@@ -139,16 +139,17 @@ class Fetcher:
         self, url: str, part: Path, expected: Expected, headers: Mapping[str, str], where: str
     ) -> Expected:
         """Fill the file; what it must be, by what was known or else by what the server says."""
-        failures = 0
+        failures = furthest = 0
         with _client() as client:
             while True:
                 have = _fitting(part, expected)
                 if part.exists() and have == expected.size:
                     return expected
+                furthest = max(furthest, have)
                 try:
-                    response = _once(client, url, part, headers)
-                except httpx.HTTPError as error:
-                    failures = 1 if _size(part) > have else failures + 1
+                    response = _once(client, url, part, expected.size, headers)
+                except httpx.HTTPError as error:  # what comes again and again is no progress
+                    failures = 1 if _size(part) > furthest else failures + 1
                     self._pause_after(error, failures, url, where)
                     continue
                 if response.is_success:
@@ -201,8 +202,13 @@ def _unknown_name(error: BaseException | None) -> bool:
     return False
 
 
-def _once(client: httpx.Client, url: str, part: Path, headers: Mapping[str, str]) -> httpx.Response:
-    """Receive what is missing; an answer that is an error is read, and changes nothing."""
+def _once(
+    client: httpx.Client, url: str, part: Path, size: int | None, headers: Mapping[str, str]
+) -> httpx.Response:
+    """Receive what is missing; an answer that is an error is read, and changes nothing.
+
+    What is beyond a known size is not waited for: who sends other content may send it for ever.
+    """
     have = _size(part)
     more = {"Accept-Encoding": "identity"}  # or bytes could not be counted
     if have:
@@ -218,7 +224,10 @@ def _once(client: httpx.Client, url: str, part: Path, headers: Mapping[str, str]
             msg = f"asked for bytes from {have}, got {begin or 'some'}"
             raise httpx.RemoteProtocolError(msg)
         with part.open("ab" if goes_on else "wb") as file:
-            file.writelines(response.iter_bytes())  # as it comes: whole chunks would lose the last
+            for piece in response.iter_bytes():  # as it comes: whole chunks would lose the last
+                file.write(piece)
+                if size is not None and file.tell() > size:
+                    break
     return response
 
 
@@ -274,7 +283,8 @@ def mismatch(path: Path, expected: Expected) -> str | None:
     """How a file differs from what it must be, in words; None where it does not."""
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
-        return f"expected {expected.size} bytes, got {size}"
+        came = size if size < expected.size else "more"  # not all of which was waited for
+        return f"expected {expected.size} bytes, got {came}"
     if expected.oid is None:
         return None
     if len(expected.oid) == 64:

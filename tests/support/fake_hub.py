@@ -68,6 +68,7 @@ class FakeHub:
         self.seen: list[Seen] = []
         self.blobs: dict[str, bytes] = {}
         self.names_only = False  # as a mirror that lists neither sizes nor hashes
+        self.hung_up = 0  # clients that did not read to the end
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -239,7 +240,12 @@ class Answer:
             request.send_header(name, value)
         request.end_headers()
         if request.command != "HEAD":
-            request.wfile.write(body if cut is None else body[:cut])
+            try:
+                request.wfile.write(body if cut is None else body[:cut])
+            except ConnectionError:
+                self.hub.hung_up += 1
+                request.close_connection = True
+                return
         if cut is not None:
             request.wfile.flush()
             request.close_connection = True

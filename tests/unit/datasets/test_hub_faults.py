@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.fake_hub import Fault, git_hash
 from tests.support.hub_desk import NO_NETWORK, ROWS, Desk, lines, token
+from tests.support.processes import until
 
 
 def test_a_broken_download_goes_on_where_it_broke(desk: Desk) -> None:
@@ -63,6 +64,29 @@ def test_content_that_is_not_what_the_hub_lists_is_refused(
     assert f"expected {kind} {oid}, got " in said
     assert [path.name for path in (tmp_path / "cache").rglob("*.incomplete")] == []
     assert len(desk.read("hf://org/sums").rows) == count  # and the next run gets it right
+
+
+def test_what_comes_beyond_the_size_that_the_hub_lists_is_not_waited_for(desk: Desk) -> None:
+    data = lines(ROWS).encode()
+    desk.hub.add("org/sums", {"test.jsonl": data})
+    desk.hub.faults.append(Fault("/cdn/", instead=bytes(32 << 20)))
+
+    said = desk.refusal("hf://org/sums")
+
+    assert f"expected {len(data)} bytes, got more" in said
+    assert until(lambda: desk.hub.hung_up == 1), "it was read to its end"
+
+
+def test_the_same_piece_again_and_again_is_no_progress(desk: Desk) -> None:
+    desk.hub.add("org/sums", {"test.jsonl": lines(ROWS)})
+    desk.hub.faults += [
+        one for _ in range(40) for one in (Fault("/cdn/", cut=500), Fault("/cdn/", status=416))
+    ]
+
+    said = desk.refusal("hf://org/sums")
+
+    assert "tried 5 times" in said
+    assert desk.waits == [1.0, 2.0, 4.0, 8.0]
 
 
 def test_a_busy_hub_is_waited_for_as_long_as_it_says(desk: Desk) -> None:
