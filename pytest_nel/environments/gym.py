@@ -309,6 +309,9 @@ def _seed(reply: JsonObject) -> SeedResult:
     if not isinstance(prompt, str) or not isinstance(messages, list | None):
         msg = f"/seed_session: expected prompt and messages, got {str(reply)[:300]}"
         raise InfraError(msg, kind=FailureKind.PROTOCOL, retryable=False)
+    if not messages and not prompt.strip():
+        msg = f"/seed_session: neither prompt nor messages say anything: {str(reply)[:300]}"
+        raise InfraError(msg, kind=FailureKind.PROTOCOL, retryable=False)
     expected, system = reply.get("expected_answer"), reply.get("system")
     images = reply.get("images")
     return SeedResult(

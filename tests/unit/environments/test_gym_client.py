@@ -13,7 +13,12 @@ from tests.support.gym_pages import KEY, environment, pages
 
 LONG = "9" * ((1 << 20) + 64)
 
-SEED = {"prompt": "2+2?", "expected_answer": "4", "metadata": {"level": 1}, "messages": None}
+SEED: dict[str, Any] = {
+    "prompt": "2+2?",
+    "expected_answer": "4",
+    "metadata": {"level": 1},
+    "messages": None,
+}
 
 
 @pytest.mark.asyncio
@@ -76,6 +81,10 @@ async def test_what_a_server_says_of_its_data_and_scorer_counts() -> None:
         ({"/health": [httpx.ConnectError("refused")] * 4}, "no answer (4 times): ConnectError"),
         ({"/health": 401, "/dataset_size": 401}, "status 401"),
         ({"/dataset_size": {"size": 1}, "/seed_session": {}}, "/seed_session: expected prompt"),
+        *(
+            ({"/dataset_size": {"size": 1}, "/seed_session": {**SEED, **blank}}, "say anything")
+            for blank in ({"prompt": ""}, {"prompt": " \n", "messages": []})
+        ),
     ],
 )
 @pytest.mark.asyncio
