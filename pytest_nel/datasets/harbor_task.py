@@ -152,6 +152,7 @@ def read_task(folder: Path, name: str | None = None) -> Task:
             msg = f"{folder}: expected a Harbor task, but there is no {needed}{more}"
             raise DataError(msg)
     refuse_links_out(folder, _FOLLOWED)
+    _refuse_windows_lines(folder)
     for file in _COMPOSE:
         if (folder / "environment" / file).exists():
             msg = (
@@ -170,6 +171,23 @@ def read_task(folder: Path, name: str | None = None) -> Task:
         raise DataError(msg)
     _SHELF[task.digest] = task
     return task
+
+
+def _refuse_windows_lines(folder: Path) -> None:
+    """A shell ends at once in such a script: every answer would be wrong, the right one as well.
+
+    Raises:
+        DataError: All lines of a script end in a carriage return.
+    """
+    for script in ("tests/test.sh", "solution/solve.sh"):
+        file = folder / script
+        data = file.read_bytes() if file.is_file() else b""
+        if b"\r\n" in data and data.count(b"\r\n") == data.count(b"\n"):
+            msg = (
+                f"{file}: its lines end as Windows ends them, and no shell can run it: write them "
+                "with plain newlines (git: `* text eol=lf` in .gitattributes, then check out anew)"
+            )
+            raise DataError(msg)
 
 
 def task_of(digest: str) -> Task | None:

@@ -109,7 +109,10 @@ def test_folders_that_are_no_tasks_of_one_container_are_refused(tmp_path: Path) 
     (composed / "environment" / "docker-compose.yaml").write_text("services: {}\n")
     foreign = task(tmp_path / "foreign")
     (foreign / "instruction.md").write_bytes(b"caf\xe9\n")
+    windows = task(tmp_path / "windows")
+    (windows / "tests" / "test.sh").write_bytes(b"#!/bin/bash\r\ntrue\r\n")
     wrong = {
+        windows: "test.sh: its lines end as Windows ends them",
         foreign: "instruction.md: it cannot be read",
         tmp_path / "steps": "tasks in several steps are not supported",
         composed: "tasks of several containers (docker compose) are not supported",
