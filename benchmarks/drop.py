@@ -2,10 +2,9 @@
 
 9,536 questions, split ``validation`` of ``EleutherAI/drop`` (CC-BY-4.0), the copy that keeps the
 answers of different annotators apart; ``ucinlp/drop`` has all their spans in one list, where
-"A and B" looks like "A or B". No commit is pinned: the content hash in the fingerprint says which
-data was asked, and a run with another number of rows says so. Dua et al., *DROP: A Reading
-Comprehension Benchmark Requiring Discrete Reasoning Over Paragraphs*, NAACL 2019,
-arXiv:1903.00161. Category: what the first annotator answered with (number, span, spans, date).
+"A and B" looks like "A or B"; at a pinned commit. Dua et al., *DROP: A Reading Comprehension
+Benchmark Requiring Discrete Reasoning Over Paragraphs*, NAACL 2019, arXiv:1903.00161. Category:
+what the first annotator answered with (number, span, spans, date).
 
 Asked without examples: passage, then question. The reward is the paper's F1: words in common with
 the nearest annotator's answer, spans paired one to one, 0 where the numbers differ; an answer of
@@ -101,7 +100,9 @@ def _first(sample: ScorerInput) -> str:
 
 @benchmark(
     name="drop",
-    dataset="hf://EleutherAI/drop?split=validation",
+    dataset=(
+        "hf://EleutherAI/drop?split=validation&revision=619386fc7ffe6dace3cc6d3483c69b164ebf6bf3"
+    ),
     size=9536,
     prompt=_PROMPT,
     target_field="answer",

@@ -1,10 +1,10 @@
 """PinchBench: everyday work of an agent, such as files, mail, calendars and reports.
 
-The tasks of ``github.com/pinchbench/skill`` (MIT), in the order of their manifest; v2.0.0, whose
-commit begins with 47efe9bf, is the version to compare with. Which data is asked is said by a
-param, ``source_url`` (a zip of the web with ``#sha256=…``, or a zip or folder of this machine) or
-``source_ref`` (a commit), or by ``https://github.com/pinchbench/skill`` in the ``datasets.yaml`` of
-``NEL_DATA_DIR``. No paper. Category: that of the task.
+147 tasks of ``github.com/pinchbench/skill`` (MIT) at the commit of v2.0.0, in the order of their
+manifest; no paper has been written of them. Others are named by a param, ``source_ref`` (a commit)
+or ``source_url`` (a zip of the web with ``#sha256=…``, or a zip or folder of this machine), or by
+``https://github.com/pinchbench/skill`` in the ``datasets.yaml`` of ``NEL_DATA_DIR``. Category: that
+of the task.
 
 Each attempt has a workspace of its own in a sandbox, whose image needs Python 3 and what the tasks
 call prerequisites. A task is graded by checks in Python, which run in a fresh sandbox on what was
@@ -52,6 +52,7 @@ from pytest_nel import (
 )
 
 SOURCE = "https://github.com/pinchbench/skill"
+_V2 = "47efe9bf5e14ae52dd9764c5e831317442b054a5"
 _WORKSPACE = "/workspace"
 _KINDS = ("automated", "llm_judge", "hybrid")
 _SECTION = re.compile(r"(?m)^## +(.+?)[ \t]*$")
@@ -261,13 +262,12 @@ class PinchBench(EvalEnvironment):
 
     Args:
         source_url: The data: a zip of the web with ``#sha256=…``, or a zip or folder here.
-        source_ref: The commit (40 hex digits) whose zip is taken from GitHub, in place of that;
-            the message about its hash says what to write as ``source_url``.
+        source_ref: The commit (40 hex digits) to fetch, in place of that of v2.0.0.
         skip: Tasks to leave out.
         num_examples: Take the first so many.
 
     Raises:
-        ConfigError: It is not said where the data is, or num_examples is less than 1.
+        ConfigError: source_url and source_ref are both given, or num_examples is less than 1.
         DataError: It cannot be had, or a task in it cannot be measured.
     """
 
@@ -281,8 +281,8 @@ class PinchBench(EvalEnvironment):
         skip: Sequence[str] = (),
         num_examples: int | None = None,
     ) -> None:
-        self.source = _source(source_url, source_ref)
-        tasks = tasks_of(_files_of(self.source), [skip] if isinstance(skip, str) else skip)
+        self.source, files = _source(source_url, source_ref)
+        tasks = tasks_of(files, [skip] if isinstance(skip, str) else skip)
         self._digest = f"sha256:{hashlib.sha256(repr(tasks).encode()).hexdigest()}"
         if num_examples is not None and num_examples < 1:
             msg = f"pinchbench: num_examples: expected 1 or more, got {num_examples}"
@@ -359,27 +359,18 @@ class PinchBench(EvalEnvironment):
         return {**super().judging(), "state": {"tasks": self._digest}}
 
 
-def _source(url: str, ref: str) -> str:
+def _source(url: str, ref: str) -> tuple[str, FileTree]:
+    """What the data is called, and the data."""
     if url and ref:
         msg = "pinchbench: source_url and source_ref are both given: drop one"
         raise ConfigError(msg)
     if ref and not re.fullmatch(r"[0-9a-f]{40}", ref):
         msg = f"pinchbench: source_ref: expected a commit, 40 hex digits, got {ref!r}"
         raise ConfigError(msg)
-    return url or (f"{SOURCE}/archive/{ref}.zip" if ref else SOURCE)
-
-
-def _files_of(source: str) -> FileTree:
-    if source != SOURCE:
-        return file_tree(source)
-    if (local := local_files(SOURCE)) is None:
-        msg = (
-            "pinchbench: which tasks? Say it by a param of the benchmark, source_ref, a commit of "
-            f"{SOURCE} (that of v2.0.0 begins with 47efe9bf), or source_url, a zip with #sha256=… "
-            f"or a folder; or name one for {SOURCE} in the datasets.yaml of NEL_DATA_DIR"
-        )
-        raise ConfigError(msg)
-    return local
+    if not url and not ref and (local := local_files(SOURCE)) is not None:
+        return SOURCE, local
+    source = url or f"git+{SOURCE}@{ref or _V2}"
+    return source, file_tree(source)
 
 
 def _sandbox(task: Task, folder: Path) -> SandboxSpec:

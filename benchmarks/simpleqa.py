@@ -1,9 +1,8 @@
 """SimpleQA: short questions about facts, each with one answer that cannot change.
 
-4,326 questions, split ``test`` of ``basicv8vc/SimpleQA`` (MIT), a copy of the file of its authors.
-No commit is pinned: the content hash in the fingerprint says which data was asked, and a run with
-another number of rows says so. Wei et al., *Measuring short-form factuality in large language
-models*, 2024, arXiv:2411.04368. Category: the topic.
+4,326 questions, split ``test`` of ``basicv8vc/SimpleQA`` (MIT), a copy of the file of its authors,
+at a pinned commit. Wei et al., *Measuring short-form factuality in large language models*, 2024,
+arXiv:2411.04368. Category: the topic.
 
 The bare question is asked. A model grades each answer against the gold answer, as the paper does:
 ``CORRECT``, ``INCORRECT`` or ``NOT_ATTEMPTED``, and only the first is worth anything. The suite
@@ -64,7 +63,9 @@ def _known(metadata: object) -> Mapping[str, Any]:
 
 simpleqa = Benchmark(
     name="simpleqa",
-    dataset="hf://basicv8vc/SimpleQA?split=test",
+    dataset=(
+        "hf://basicv8vc/SimpleQA?split=test&revision=e319282ab125c3dbd0c7fd00be2e4dd54e7e8f94"
+    ),
     size=4326,
     prompt="{problem}",
     target_field="answer",

@@ -1,9 +1,10 @@
 """Terminal-Bench 1: tasks at a terminal, from compiling kernels to servers, judged by tests.
 
 The Terminal-Bench Team, *Terminal-Bench: A Benchmark for AI Agents in Terminal Environments*,
-2025, https://www.tbench.ai (Apache-2.0). Its tasks lie in a git repository without releases of
-its own, so that a number without a commit compares with none: ``params: {source_ref: COMMIT}``
-says which is fetched, ``params: {source_dir: FOLDER}`` or ``TERMINAL_BENCH_DIR`` name a checkout.
+2025, https://www.tbench.ai (Apache-2.0). Some 240 tasks, ``original-tasks`` of its git repository
+at a pinned commit; ``params: {source_ref: COMMIT}`` says another, ``params: {source_dir: FOLDER}``
+or ``TERMINAL_BENCH_DIR`` name a checkout. Scores of ``terminal-bench-core==0.1.1`` are of 80 tasks
+at commit 91e10457b5410f16c44364da1a34cb6de8c488a5: name these by ``task_names`` to compare.
 
 Each task is mapped to the Harbor format: one container, the agent in it, then the task's own
 tests, of which all must pass, as pytest itself says in its last line; an attempt whose tests come

@@ -21,6 +21,8 @@ from pytest_nel.datasets.harbor import Dataset
 from pytest_nel.datasets.harbor_task import digest_of, text_of
 
 REPOSITORY = "https://github.com/laude-institute/terminal-bench"
+COMMIT = "1a6ffa9674b571da0ed040c470cb40c4d85f9b9b"
+"""What is fetched of it where no other is named: its last version, 0.2.18."""
 SOURCE = "TERMINAL_BENCH_DIR"
 _FOLDERS = ("original-tasks", "tasks")
 _FORMAT = 3
@@ -82,12 +84,12 @@ def terminal_bench(
     Args:
         name: What the dataset is called.
         source_dir: A checkout, or the folder of tasks in it; None: ``TERMINAL_BENCH_DIR``.
-        source_ref: Without a checkout, the commit to fetch: 40 hex digits.
-        source_url: Its repository.
+        source_ref: Without a checkout, the commit to fetch: 40 hex digits; None: :data:`COMMIT`.
+        source_url: Its repository; of another than :data:`REPOSITORY` the commit must be named.
         task_names: Only these; None: all.
 
     Raises:
-        ConfigError: Neither a checkout nor a commit is named, or it cannot be had. A task that
+        ConfigError: There is no such checkout, commit or task, or it cannot be had. A task that
             needs what Harbor tasks do not have is refused only where it is to be run.
     """
     folder = _tasks_of(_source(name, source_dir, source_ref, source_url))
@@ -115,6 +117,8 @@ def _source(name: str, folder: str | None, ref: str | None, url: str) -> Path:
             msg = f"{name}: there is no folder {path}"
             raise ConfigError(msg)
         return path.resolve()
+    if ref is None and url == REPOSITORY:
+        ref = COMMIT
     if ref is None:
         msg = (
             f"{name}: its tasks lie in {url}, and which commit is meant is for you to say: add "

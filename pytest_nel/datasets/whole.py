@@ -1,14 +1,18 @@
 """Data that has no rows: the files of a folder or of a zip, here or on the web."""
 
+import re
 import zipfile
 from pathlib import Path, PurePosixPath
 
 from pytest_nel.config.interpolate import getenv
 from pytest_nel.core.errors import DataError
 from pytest_nel.datasets._data_dir import data_dir
+from pytest_nel.datasets._harbor_clone import Clones
 from pytest_nel.datasets._hub import Getenv
 from pytest_nel.datasets.web import WebSource
 
+_GIT = "git+"
+_PINNED = re.compile(r"git\+((?:https|ssh|file)://.+)@([0-9a-f]{40})")
 _LARGEST = 1 << 30
 """Bytes of a zip, unpacked."""
 
@@ -77,7 +81,8 @@ def file_tree(address: str, *, env: Getenv = getenv) -> FileTree:
 
     Args:
         address: ``https://host/tasks.zip#sha256=…``, downloaded once, in whose place
-            ``NEL_DATA_DIR`` may have another; or the path of a folder or a zip here.
+            ``NEL_DATA_DIR`` may have another; ``git+https://host/repository@COMMIT``, fetched once
+            by git; or the path of a folder or a zip here.
         env: Gives the variables.
 
     Raises:
@@ -85,6 +90,13 @@ def file_tree(address: str, *, env: Getenv = getenv) -> FileTree:
     """
     if address.startswith(("https://", "http://")):
         return FileTree(WebSource(address, base=Path(), env=env, rows=False).file())
+    if address.startswith(_GIT):
+        pinned = _PINNED.fullmatch(address)
+        if pinned is None:
+            msg = f"{address}: expected {_GIT}https://HOST/REPOSITORY@COMMIT, of 40 hex digits"
+            raise DataError(msg)
+        url, commit = pinned.groups()
+        return FileTree(Clones(env).tree(url, commit, []))
     return FileTree(Path(address).absolute())
 
 

@@ -347,19 +347,17 @@ def test_tasks_that_cannot_be_measured_are_named_and_never_left_out_unasked(
         PinchBench(str(source), skip=["task_else"])
 
 
-def test_where_the_tasks_come_from_must_be_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_the_tasks_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEL_DATA_DIR", raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
-    with pytest.raises(ConfigError, match=r"which tasks\? .* begins with 47efe9bf"):
+    with pytest.raises(DataError, match=r"pinchbench/skill at 47efe9bf.*HF_HUB_OFFLINE forbids"):
         PinchBench()
     with pytest.raises(ConfigError, match="expected a commit, 40 hex digits, got '47efe9bf'"):
         PinchBench(source_ref="47efe9bf")
     with pytest.raises(ConfigError, match="drop one"):
         PinchBench(source_url="x", source_ref="0" * 40)
-    with pytest.raises(DataError, match=f"archive/{'0' * 40}.zip.*HF_HUB_OFFLINE forbids"):
+    with pytest.raises(DataError, match=f"skill at {'0' * 40}.*HF_HUB_OFFLINE forbids"):
         PinchBench(source_ref="0" * 40)
     with pytest.raises(DataError, match="expected a folder or a zip"):
         PinchBench(str(tmp_path / "none"))

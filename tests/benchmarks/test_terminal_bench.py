@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from pytest_nel.core.errors import ConfigError
+from benchmarks.terminal_bench_hard import _TASKS as HARD
+from benchmarks.terminal_bench_hard_aa_split import _TASKS as SPLIT
+from pytest_nel.core.errors import ConfigError, DataError
+from pytest_nel.datasets.terminal_bench import COMMIT, REPOSITORY
 from pytest_nel.environments import resolve
 from pytest_nel.environments.harbor import HarborEnvironment
 from tests.contract.boxes import IMAGE, no_image
@@ -238,12 +241,10 @@ def test_what_a_compose_file_says_and_cannot_be_done_is_refused(
 @pytest.mark.parametrize(
     ("name", "params", "said"),
     [
-        ("terminal-bench-v1", {}, "which commit is meant is for you to say"),
+        ("terminal-bench-v1", {"source_url": "https://x"}, "which commit is meant is for you"),
         ("terminal-bench-v1", {"source_ref": "main"}, "expected a commit of 40 hex digits"),
         ("terminal-bench-v1", {"source_dir": "/nowhere"}, "there is no folder /nowhere"),
-        ("terminal-bench-hard", {}, "or a dataset of the registry"),
-        ("terminal-bench-hard", {"source_dir": "x"}, "add params: {task_names: [...]}"),
-        ("terminal-bench-hard-aa-split", {}, "add params: {unsolvable: [...]}"),
+        ("terminal-bench-hard-aa-split", {"unsolvable": "oom"}, "expected a list of tasks' names"),
         ("nmp_harbor", {"start_cmd": "x"}, "set NMP_REPO"),
         ("nmp_harbor", {"nmp_repo": "/nowhere"}, "add params: {start_cmd: COMMAND}"),
     ],
@@ -307,8 +308,35 @@ def test_params_that_contradict_each_other_are_refused(
         made(name, tmp_path, **params, **more, **names)
 
 
+@pytest.mark.parametrize("name", ["", "-hard", "-hard-aa-split"])
+def test_a_commit_is_pinned(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert checkout.is_dir()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    with pytest.raises(DataError, match=rf"{REPOSITORY} at {COMMIT} .*HF_HUB_OFFLINE forbids"):
+        made(f"terminal-bench{name or '-v1'}", tmp_path)
+
+
 @pytest.mark.asyncio
-async def test_the_hard_sets_are_what_lists_name(checkout: Path, tmp_path: Path) -> None:
+async def test_the_hard_sets_are_lists_of_tasks(checkout: Path, tmp_path: Path) -> None:
+    tasks = checkout / "original-tasks"
+    for name in {*HARD, *SPLIT}:
+        write(tasks / name)
+    source: dict[str, Any] = {"source_dir": str(checkout)}
+
+    hard = made("terminal-bench-hard", tmp_path, **source)
+    split = made("terminal-bench-hard-aa-split", tmp_path, **source)
+    categories = [(await split.seed(idx)).metadata["category"] for idx in range(44)]
+
+    assert (len(hard), hard.another_size, len(split), split.another_size) == (47, None, 44, None)
+    assert len({hard.problem_id(idx) for idx in range(47)}) == 47
+    assert categories.count("unsolvable") == 4
+
+
+@pytest.mark.asyncio
+async def test_the_hard_sets_may_be_named(checkout: Path, tmp_path: Path) -> None:
     write(checkout / "original-tasks" / "other")
     source: dict[str, Any] = {"source_dir": str(checkout), "task_names": ["greet", "other"]}
 

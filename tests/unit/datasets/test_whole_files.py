@@ -1,5 +1,6 @@
 """Data without rows: folders and zips, here and on the web."""
 
+import shutil
 import zipfile
 from hashlib import sha256
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from pytest_nel.core.errors import DataError
 from pytest_nel.datasets.whole import FileTree, file_tree, local_files
+from tests.unit.datasets.test_harbor_places import git
 
 
 def zipped(path: Path, **files: str) -> Path:
@@ -72,3 +74,32 @@ def test_a_zip_of_the_web_is_pinned_cached_and_replaced_by_local_data(tmp_path: 
     (tmp_path / "datasets.yaml").write_text("named: gone\n")
     with pytest.raises(DataError, match="named: no file or folder"):
         local_files("named", env=local.get)
+
+
+def test_files_of_a_commit_are_fetched_once(tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "a.md").write_text("first")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "one")
+    commit = git(folder, "rev-parse", "HEAD")
+    (folder / "a.md").write_text("second")
+    git(folder, "commit", "-q", "-am", "two")
+    env = {"NEL_CACHE_DIR": str(tmp_path / "cache")}
+    address = f"git+{folder.as_uri()}@{commit}"
+
+    found = file_tree(address, env=env.get)
+    shutil.rmtree(folder)
+    again = file_tree(address, env=env.get)
+
+    assert found.read("a.md") == again.read("a.md") == b"first"
+    assert found.names(".") == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    "address", ["git+https://h.example/r@main", "git+https://h.example/r", f"git+ext::x@{'0' * 40}"]
+)
+def test_a_repository_is_named_with_its_commit(address: str) -> None:
+    with pytest.raises(DataError, match=r"expected git\+https://HOST/REPOSITORY@COMMIT"):
+        file_tree(address)
