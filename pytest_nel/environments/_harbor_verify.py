@@ -211,7 +211,7 @@ def _checked(task: Task, path: str, said: object) -> float:
     if isinstance(said, str | int | float) and not isinstance(said, bool):
         try:
             value = float(said)
-        except ValueError:
+        except (ValueError, OverflowError):  # digits without end
             value = math.nan
     if not 0.0 <= value <= 1.0:
         msg = f"task {task.name}: {path}: expected a reward from 0 to 1, got {str(said)[:100]!r}"

@@ -120,6 +120,10 @@ async def test_rewards_are_read_where_the_tests_leave_them(tmp_path: Path) -> No
         ("echo good > /logs/verifier/reward.txt", "", "expected a reward from 0 to 1"),
         ("echo 1.5 > /logs/verifier/reward.txt", "", "expected a reward from 0 to 1"),
         ("echo nan > /logs/verifier/reward.txt", "", "expected a reward from 0 to 1"),
+        (
+            "printf '{\"reward\": 1%0400d}' 0 > /logs/verifier/reward.json",
+            *("", "expected a reward from 0 to 1"),
+        ),
         ('echo \'{"a": 1, "b": 0}\' > /logs/verifier/reward.json', "", "a key `reward`"),
         ("echo '{' > /logs/verifier/reward.json", "", "is no JSON"),
         ("rm -r /logs; echo x > /logs", "", r"reward\.txt: expected a file that can be read"),
