@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -167,4 +166,4 @@ def _scores(said: Sequence[tuple[str, Any]]) -> Mapping[str, float]:
 
 
 def _is_score(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1
+    return isinstance(value, int | float) and 0 <= value <= 1

@@ -145,6 +145,7 @@ async def test_checks_that_fail_at_what_they_find_are_worth_0(
         ("def score(t, w): return {'x': 1}", "KeyError: 'grade'"),
         ("def grade(t, w): return {}", "they said nothing"),
         ("def grade(t, w): return {'x': 2}", "they said 'x': 2"),
+        ("def grade(t, w): return {'x': 10**400}", "they said 'x': 1000"),
         ("def grade(t, w): return {'x': float('nan')}", "they said 'x': nan"),
         ("def grade(t, w): return {'x': '1'}", "they said 'x': '1'"),
     ],
