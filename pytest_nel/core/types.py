@@ -77,7 +77,8 @@ class ModelResponse:
         reasoning_content: Reasoning that the server delivered apart from the answer.
         refusal: The refusal text, where the protocol has such a field.
         tool_calls: Tool calls as the server sent them.
-        requests: How many HTTP requests were made for this reply (1 = no retry).
+        requests: How many HTTP requests were made for this reply.
+        calls: How many of them were no retries: the turns of an agent, else 1.
         sampling: The generation parameters as sent.
         logprobs: Log-probabilities of the answer's tokens as the server sent them, where they
             were asked for.
@@ -96,6 +97,7 @@ class ModelResponse:
     refusal: str | None = None
     tool_calls: Sequence[JsonObject] = ()
     requests: int = 1
+    calls: int = 1
     sampling: Mapping[str, Any] = field(default_factory=dict)
     logprobs: JsonObject | None = None
     raw_response: JsonObject | None = None

@@ -14,7 +14,7 @@ from pytest_nel.records.bundle import bundle
 from pytest_nel.records.failing import failure_of
 from pytest_nel.records.index import index_journals
 from pytest_nel.records.plans import read_plan
-from pytest_nel.records.record import dumps, total_tokens
+from pytest_nel.records.record import dumps, retries, total_tokens
 from pytest_nel.records.tally import Tally
 from pytest_nel.records.whole import whole, whole_json
 
@@ -137,7 +137,7 @@ def trajectory_row(solved: Mapping[str, Any], scored: Mapping[str, Any]) -> Json
             "total_ms": round(seed_ms + solve_ms + verify_ms, 2),
         },
         "failure_category": failure_of(solved, scored),
-        "retries": max(0, int(solved.get("requests") or 1) - 1),
+        "retries": retries(solved),
         "sampling": solved.get("sampling") or {},
     }
     if solved.get("has_model"):

@@ -27,7 +27,7 @@ _MODEL_FIELDS = (
     "refusal",
     "requests",
 )
-_WHERE_THERE = ("tool_calls", "logprobs")
+_WHERE_THERE = ("tool_calls", "logprobs", "calls")
 _TOKEN_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
 _EMPTY: Sequence[Any] = (None, (), {}, [], "")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -231,6 +231,8 @@ def model_facts(response: ModelResponse) -> JsonObject:
         facts["tool_calls"] = list(response.tool_calls)
     if response.logprobs:
         facts["logprobs"] = response.logprobs
+    if (calls := _count(response.calls) or 1) > 1:
+        facts["calls"] = calls
     return facts
 
 
@@ -322,7 +324,16 @@ class StepRecord:
     @property
     def retries(self) -> int:
         """HTTP requests that repeated another."""
-        return max(0, self.solved.all_requests - 1)
+        return retries({**(self.solved.model or {}), "requests": self.solved.all_requests})
+
+
+def retries(solved: Mapping[str, Any]) -> int:
+    """HTTP requests that repeated another: further turns of an agent are none.
+
+    Args:
+        solved: As the journal has it.
+    """
+    return max(0, int(solved.get("requests") or 1) - int(solved.get("calls") or 1))
 
 
 def total_tokens(model: Mapping[str, Any]) -> int | None:

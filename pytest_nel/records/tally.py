@@ -18,7 +18,7 @@ from pytest_nel.records.columns import (
 )
 from pytest_nel.records.failing import failure_of, refused, truncated
 from pytest_nel.records.judges import JudgeTally
-from pytest_nel.records.record import total_tokens
+from pytest_nel.records.record import retries, total_tokens
 from pytest_nel.records.sandboxed import SandboxTally
 from pytest_nel.records.tool_use import ToolTally
 
@@ -131,7 +131,7 @@ class Tally:
         self.made_again += solved.get("because") in {"wrong", "unparsed"}
 
     def _model(self, solved: Mapping[str, Any]) -> None:
-        self.retries += max(0, int(solved.get("requests") or 1) - 1)
+        self.retries += retries(solved)
         if not solved.get("has_model"):
             answered = not solved.get("error_kind")  # by a solver that says nothing of its model
             self.tokens_unknown += answered and not solved.get("no_model")

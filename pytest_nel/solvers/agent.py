@@ -354,6 +354,7 @@ def _reply(said: str, usage: Usage, model: str) -> ModelResponse | None:
         completion_tokens=usage.completion if known else None,
         total_tokens=usage.prompt + usage.completion if known else None,
         requests=usage.requests,
+        calls=usage.requests,
     )
 
 

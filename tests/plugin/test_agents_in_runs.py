@@ -107,6 +107,17 @@ def test_what_counts_is_what_is_left_in_the_sandbox(nel: Nel) -> None:
     )
 
 
+def test_turns_of_an_agent_are_no_retries(nel: Nel) -> None:
+    ended = measured(nel, tool_format="text", max_turns=5, response_mode="sandbox_artifact")
+
+    assert ended.code == 0, ended.text
+    assert next(row["scoring_details"]["turns"] for row in ended.results("files")) == 3
+    (folder,) = (nel.folder / "eval_results").glob("*/files")
+    steps = (folder / "trajectories.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(step)["retries"] for step in steps] == [0] * 4
+    assert json.loads((folder / "runtime_stats.json").read_text())["total_retries"] == 0
+
+
 def test_who_never_ends_is_wrong_and_the_record_says_why(nel: Nel) -> None:
     ended = measured(nel, tool_format="text", max_turns=5)
 

@@ -25,6 +25,7 @@ def together(replies: Sequence[ModelResponse], content: str, seconds: float) -> 
         reasoning_tokens=_sum([each.reasoning_tokens for each in replies]),
         latency_ms=seconds * 1000.0,
         requests=sum(each.requests for each in replies),
+        calls=sum(each.requests > 0 for each in replies),
         tool_calls=(),
         logprobs=None,
         raw_response=None,
