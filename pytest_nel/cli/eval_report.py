@@ -53,6 +53,8 @@ def main(options: argparse.Namespace) -> int:
             emit(wanted, [run.directory for run in runs], options)
             return worst(run.code for run in runs)
     except (NelError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         return mistake("eval report", error)
     _print(runs)
     return worst(run.code for run in runs)

@@ -26,5 +26,7 @@ def main(options: argparse.Namespace) -> int:
     try:
         emit(asked(options), options.paths, options)
     except (NelError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         return mistake("report", error)
     return Exit.GO

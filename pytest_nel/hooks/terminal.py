@@ -114,7 +114,7 @@ class Terminal:
         if reporter is None or self._run.role == "worker" or self._config.get_verbosity() < 0:
             return
         with self._uncaptured():
-            reporter.ensure_newline()
+            self._own_line(reporter)
             reporter.write_line(f"nel: {text}", yellow=True)
 
     def _refresh(self) -> None:
@@ -131,8 +131,15 @@ class Terminal:
             if reporter.isatty and not self._run.letters:
                 self._rewrite(reporter, text)
             elif not first and not reporter.isatty:
-                reporter.ensure_newline()
+                self._own_line(reporter)
                 reporter.write_line(text)
+
+    def _own_line(self, reporter: Any) -> None:
+        """Under ``-n`` pytest does not know that letters stand on the line."""
+        reporter.ensure_newline()
+        writer = self._config.get_terminal_writer()
+        if writer.width_of_current_line and not self._live:
+            writer.line()
 
     def _uncaptured(self) -> contextlib.AbstractContextManager[None]:
         """An item that waits is being captured: what we print then is not its output."""

@@ -163,7 +163,7 @@ def run_lines(
     bundles = [bundle for bundle, _ in results]
     lines = [*summary_lines(bundles, most), *cost_lines(bundles), *between]
     for bundle in bundles[:5]:
-        lines += category_line(bundle)
+        lines += [*scorer_line(bundle), *category_line(bundle)]
     for bundle, problems in results:
         lines += note_lines(bundle, problems)
     return [*lines, *check_lines(checks)]
@@ -264,6 +264,21 @@ def _example(name: str, example: Mapping[str, Any]) -> Line:
     where = f"{name}[{example['problem_idx']}-r{example['repeat']}]"
     error = " ".join(showable(example["error"], 300).split())
     return Line(f"  {where}: {error}", {"red": True})
+
+
+def scorer_line(bundle: Mapping[str, Any]) -> list[Line]:
+    """What further scorers and judges say: none of it is in the table."""
+    parts = []
+    for name, metric in bundle["benchmark"]["scores"].items():
+        if name.startswith(_FURTHER):
+            n = metric["n"]
+            says = "–" if metric["value"] is None else f"{metric['value']:.3f}"
+            if "ci_lower" in metric:
+                says += f", {metric['ci_lower']:.3f}–{metric['ci_upper']:.3f}"
+            parts.append(f"{showable(name.removeprefix(_FURTHER), 60)} {says} ({n:,})")
+    if not parts:
+        return []
+    return [Line(f"{bundle['benchmark']['name']} by further scorer: {'; '.join(parts)}")]
 
 
 def category_line(bundle: Mapping[str, Any], limit: int = 6) -> list[Line]:

@@ -1,6 +1,7 @@
 """Further scorers in a run: recorded, resumed, merged, rebuilt."""
 
 import json
+import re
 from typing import Any
 
 from tests.plugin.running import Nel, rows, sums
@@ -252,3 +253,19 @@ def test_an_unknown_scorer_is_refused_with_its_line_before_anything_is_asked(
     assert "my.nel.yaml:9: benchmarks[0].scoring.metrics[1].scorer: no scorer is" in ended.text
     assert "Did you mean 'exact_match'?" in ended.text
     assert endpoint.stats()["requests"] == 0
+
+
+def test_the_summary_has_their_scores_with_intervals(nel: Nel) -> None:
+    nel.bench(rows("7", "it is 7", "8"))
+    suite(nel)
+
+    ended = nel.run(*RUN, model=False)
+
+    assert ended.code == 0, ended.text
+    interval = r"\d\.\d{3}–\d\.\d{3}"
+    assert re.search(
+        rf"^sums by further scorer: numeric_match 0\.667, {interval} \(3\); "
+        rf"strict 0\.333, {interval} \(3\)$",
+        ended.out,
+        re.MULTILINE,
+    )

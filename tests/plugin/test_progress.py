@@ -105,6 +105,23 @@ def test_workers_report_progress_with_the_right_total(nel: Nel, steady: RunningE
     assert not any("in flight" in line for line in lines)
 
 
+def test_progress_of_workers_stands_on_a_line_of_its_own_among_letters(
+    nel: Nel, steady: RunningEndpoint
+) -> None:
+    nel.bench(sums(150))
+    nel.url = steady.url
+    nel.suite("bench_sums.py", tail="output: {progress_interval: 0.3}\n")
+
+    ended = nel.run(
+        "my.nel.yaml", "--nel-max-concurrent", "8", "-p", "xdist", "-n2", model=False
+    )  # fmt: skip
+
+    assert ended.code == 0, ended.text
+    lines = re.findall(r"^.*sums \d+/150 · score .*$", ended.out, re.MULTILINE)
+    assert lines, ended.out
+    assert all(line.startswith("sums ") for line in lines), ended.out
+
+
 def test_many_items_print_no_letters_unless_verbose(nel: Nel) -> None:
     nel.bench(sums(240))
 

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,3 +224,22 @@ def test_records_that_are_not_there_are_no_samples(run: Path, tmp_path: Path) ->
 def test_words_after_dashes_are_refused(run: Path) -> None:
     with pytest.raises(SystemExit):
         nel("report", run, "--", "-q")
+
+
+@pytest.mark.parametrize("command", ["report", "eval report"])
+def test_who_reads_a_report_may_go_away(run: Path, command: str) -> None:
+    """As ``nel report … | head`` does: nobody is told that something cannot be written."""
+    words = [sys.executable, "-m", "pytest_nel.cli.main", *command.split()]
+    ours, theirs = os.pipe()
+    os.close(ours)
+
+    done = subprocess.run(
+        [*words, str(run), "-f", "json"],
+        check=False,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (141, "")
