@@ -69,7 +69,11 @@ def find_dataset(
     if local is not None:
         return local
     name, _, version = spec.partition("@")
-    entry = registered(name, version or None, base=base, env=env)
+    try:
+        entry = registered(name, version or None, base=base, env=env)
+    except DataError as error:  # whoever means a folder of theirs knows of no registry
+        msg = f"harbor://{spec}: there is no folder {Path(base, spec).expanduser()}; {error}"
+        raise DataError(msg) from error
     if entry is None:
         msg = (
             f"harbor://{spec}: expected a folder of tasks ({base / spec}), one in {DATASETS_DIR} "

@@ -172,7 +172,7 @@ def _class_of(name: str) -> Any:  # Any: each exporter has its own Config
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything
         msg = (
             f"{name!r} cannot be imported: {_says(error)}; expected {_OWN}, in a "
-            "module that Python finds from here"
+            "module that Python finds: install it, or name its folder in PYTHONPATH"
         )
         raise ConfigError(msg) from None
     if not isinstance(cls, type) or not callable(getattr(cls, "export", None)):

@@ -9,6 +9,10 @@ import pytest
 import yaml
 
 import pytest_nel
+from pytest_nel.config.load import load_suite
+from pytest_nel.core.errors import ConfigError
+from pytest_nel.engine.plugin_options import check_names_and_options
+from pytest_nel.scoring.catalog import SCORERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -47,6 +51,32 @@ def test_python_in_the_documentation_uses_public_names(where: str, code: str) ->
 @pytest.mark.parametrize(("where", "code"), list(blocks("yaml")), ids=lambda value: value[:60])
 def test_yaml_in_the_documentation_is_yaml(where: str, code: str) -> None:
     assert isinstance(yaml.safe_load(code), dict), where
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [
+        pytest.param(where, code, id=where)
+        for where, code in blocks("yaml")
+        if {"services", "benchmarks"} <= yaml.safe_load(code).keys() and "???" not in code
+    ],
+)
+def test_a_suite_in_the_documentation_can_be_loaded(
+    where: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for files and variables that only its reader has."""
+    for name in re.findall(r"\$\{(\w+)\}", code):
+        monkeypatch.setenv(name, "http://localhost/v1/chat/completions")
+    file = tmp_path / "suite.nel.yaml"
+    file.write_text(code, encoding="utf-8")
+    wrong = []
+
+    try:
+        check_names_and_options(load_suite(file, scorers=SCORERS))
+    except ConfigError as error:
+        wrong = [line for line in str(error).splitlines() if "there is no file" not in line]
+
+    assert wrong == [], where
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:

@@ -262,3 +262,15 @@ def test_a_registry_that_nobody_reaches_says_what_helps_for_tasks(tmp_path: Path
         assert helps in said
     assert "prefetch" not in said
     assert "NEL_DATA_DIR" not in said
+
+
+def test_a_folder_that_is_not_there_is_named_where_nobody_reaches_the_registry(
+    tmp_path: Path,
+) -> None:
+    env = {"HARBOR_REGISTRY": "https://127.0.0.1:9/r.json", "HF_HUB_OFFLINE": "1"}
+    env["NEL_CACHE_DIR"] = str(tmp_path)
+
+    with pytest.raises(DataError, match="the Harbor registry") as raised:
+        find_dataset("tasks", base=tmp_path, env=env.get)
+
+    assert str(raised.value).startswith(f"harbor://tasks: there is no folder {tmp_path}/tasks; ")
