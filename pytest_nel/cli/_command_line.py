@@ -88,7 +88,8 @@ def _dest(row: Option) -> str:
 def resumed(stored: Sequence[str], anew: argparse.Namespace) -> argparse.Namespace:
     """The options of a stored command, with those given anew before them; ``rest`` with both.
 
-    What may be given several times is added to: a later one wins over an earlier one.
+    What may be given several times is added to: a later one wins over an earlier one, and takes
+    the place of one that a secret was left out of.
     """
     parser = argparse.ArgumentParser(allow_abbrev=False)
     add_run_arguments(parser)
@@ -101,7 +102,7 @@ def resumed(stored: Sequence[str], anew: argparse.Namespace) -> argparse.Namespa
         value = getattr(anew, _dest(row), None)
         if value is not None:
             old = getattr(options, _dest(row)) or [] if row.many else []
-            setattr(options, _dest(row), [*old, *value] if row.many else value)
+            setattr(options, _dest(row), [*_known(old, value), *value] if row.many else value)
     for flag in FLAGS:
         said = getattr(anew, _dest(flag), False) or getattr(options, _dest(flag))
         setattr(options, _dest(flag), bool(said))
@@ -109,6 +110,12 @@ def resumed(stored: Sequence[str], anew: argparse.Namespace) -> argparse.Namespa
     for name in ("background", "detached_log"):
         setattr(options, name, getattr(anew, name))
     return options
+
+
+def _known(old: Sequence[str], anew: Sequence[str]) -> list[str]:
+    """Those of the old ones that are whole, or are not said anew."""
+    names = {one.partition("=")[0].strip() for one in anew}
+    return [one for one in old if LEFT_OUT not in one or one.partition("=")[0] not in names]
 
 
 def without_secrets(words: Sequence[str]) -> list[str]:

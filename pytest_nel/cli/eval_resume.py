@@ -49,7 +49,11 @@ def _command(found: Selected, anew: argparse.Namespace) -> argparse.Namespace:
     made.output_dir = output_dir_of(found.directory, made.output_dir)
     hidden = [word for word in words_of(made, made.rest) if LEFT_OUT in word]
     if hidden:
-        msg = f"a secret was left out of the stored command: give it anew: {', '.join(hidden)}"
+        msg = (
+            f"a secret was left out of the stored command: give it anew: {', '.join(hidden)}; what "
+            "is no option of this command, as a file's name: the whole line of nel eval run, with "
+            f"--resume -o {made.output_dir or found.directory}"
+        )
         raise ConfigError(msg)
     os.chdir(found.entry.cwd)
     return made

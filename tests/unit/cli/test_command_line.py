@@ -63,6 +63,14 @@ def test_a_resumed_command_has_the_stored_options_and_those_given_anew() -> None
     ]
 
 
+def test_an_override_anew_replaces_only_the_one_that_a_secret_was_left_out_of() -> None:
+    stored = ["s.yaml", "--override=a.key=***", "--override=b.key=***", "--override=a.n=1"]
+
+    options = resumed(stored, anew("-O", "a.key=${K}", "-O", "a.n=2"))
+
+    assert options.override == ["b.key=***", "a.n=1", "a.key=${K}", "a.n=2"]
+
+
 def test_what_was_for_one_call_is_not_said_again() -> None:
     stored = ["-b", "basics", "--resume", "--only=wrong", "--rescore"]
 

@@ -96,10 +96,12 @@ def test_a_run_that_still_runs_is_not_resumed(
 def test_a_run_with_a_secret_left_out_is_not_resumed_without_it(
     store: RunStore, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known(store, place / "r", command=("--bench=b.py", "--model-url=***"))
+    known(store, place / "r", command=("--bench=***.py", "--model-url=***"))
 
     assert nel("resume") == 4
-    assert "give it anew: --model-url=***" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "give it anew: --bench=***.py, --model-url=***; what is no option of this" in said
+    assert said.endswith(f"the whole line of nel eval run, with --resume -o {place / 'r'}\n")
 
 
 def test_a_shard_is_resumed_where_it_lies(place: Path) -> None:
