@@ -22,13 +22,15 @@ class FileTree:
 
     Args:
         path: The folder or the zip.
+        foreign: Whether others have made the folder: then links that lead out of it are refused.
 
     Raises:
         DataError: It is neither, or a zip of more than a GiB.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, foreign: bool = False) -> None:
         self.path = path
+        self._root = path.resolve() if foreign else None
         self._zip: zipfile.ZipFile | None = None
         self._entries: dict[str, zipfile.ZipInfo] = {}
         if path.is_dir():
@@ -60,6 +62,9 @@ class FileTree:
                 entry = self._entries.get(name)
                 return None if entry is None else self._zip.read(entry)
             file = self.path / name
+            if self._root is not None and not file.resolve().is_relative_to(self._root):
+                msg = f"{self.path}: {name}: is a link that leads out of the repository"
+                raise DataError(msg)
             return file.read_bytes() if file.is_file() else None
         except (OSError, RuntimeError, zipfile.BadZipFile) as error:  # RuntimeError: a password
             msg = f"{self.path}: {name}: cannot be read: {error}"
@@ -96,7 +101,7 @@ def file_tree(address: str, *, env: Getenv = getenv) -> FileTree:
             msg = f"{address}: expected {_GIT}https://HOST/REPOSITORY@COMMIT, of 40 hex digits"
             raise DataError(msg)
         url, commit = pinned.groups()
-        return FileTree(Clones(env).tree(url, commit, []))
+        return FileTree(Clones(env).tree(url, commit, []), foreign=True)
     return FileTree(Path(address).absolute())
 
 

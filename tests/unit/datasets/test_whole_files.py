@@ -97,6 +97,26 @@ def test_files_of_a_commit_are_fetched_once(tmp_path: Path) -> None:
     assert found.names(".") == ["a.md"]
 
 
+def test_no_link_of_a_repository_leads_to_a_file_of_this_machine(tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (tmp_path / "own.md").write_text("of nobody else")
+    (folder / "a.md").write_text("theirs")
+    (folder / "inside.md").symlink_to("a.md")
+    (folder / "outside.md").symlink_to(tmp_path / "own.md")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "one")
+    address = f"git+{folder.as_uri()}@{git(folder, 'rev-parse', 'HEAD')}"
+
+    found = file_tree(address, env={"NEL_CACHE_DIR": str(tmp_path / "cache")}.get)
+
+    assert found.read("inside.md") == b"theirs"
+    assert FileTree(folder).read("outside.md") == b"of nobody else"  # a folder of one's own
+    with pytest.raises(DataError, match=r"outside\.md: is a link that leads out of the repository"):
+        found.read("outside.md")
+
+
 @pytest.mark.parametrize(
     "address", ["git+https://h.example/r@main", "git+https://h.example/r", f"git+ext::x@{'0' * 40}"]
 )
