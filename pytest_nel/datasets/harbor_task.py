@@ -75,9 +75,9 @@ class Task:
 
     @property
     def solution(self) -> Path | None:
-        """The folder of the gold solution, if there is one."""
-        folder = self.folder / "solution"
-        return folder if (folder / "solve.sh").is_file() else None
+        """The folder of the gold solution, if there is one that a shell can run."""
+        script = self.folder / "solution" / "solve.sh"
+        return script.parent if script.is_file() and not _of_windows(script) else None
 
     @property
     def workdir(self) -> str:
@@ -152,7 +152,12 @@ def read_task(folder: Path, name: str | None = None) -> Task:
             msg = f"{folder}: expected a Harbor task, but there is no {needed}{more}"
             raise DataError(msg)
     refuse_links_out(folder, _FOLLOWED)
-    _refuse_windows_lines(folder)
+    if _of_windows(tests := folder / "tests" / "test.sh"):
+        msg = (
+            f"{tests}: its lines end as Windows ends them, and no shell can run it: write them "
+            "with plain newlines (git: `* text eol=lf` in .gitattributes, then check out anew)"
+        )
+        raise DataError(msg)
     for file in _COMPOSE:
         if (folder / "environment" / file).exists():
             msg = (
@@ -173,21 +178,10 @@ def read_task(folder: Path, name: str | None = None) -> Task:
     return task
 
 
-def _refuse_windows_lines(folder: Path) -> None:
-    """A shell ends at once in such a script: every answer would be wrong, the right one as well.
-
-    Raises:
-        DataError: All lines of a script end in a carriage return.
-    """
-    for script in ("tests/test.sh", "solution/solve.sh"):
-        file = folder / script
-        data = file.read_bytes() if file.is_file() else b""
-        if b"\r\n" in data and data.count(b"\r\n") == data.count(b"\n"):
-            msg = (
-                f"{file}: its lines end as Windows ends them, and no shell can run it: write them "
-                "with plain newlines (git: `* text eol=lf` in .gitattributes, then check out anew)"
-            )
-            raise DataError(msg)
+def _of_windows(script: Path) -> bool:
+    """Whether all lines end in a carriage return: a shell ends at once in such a script."""
+    data = script.read_bytes() if script.is_file() else b""
+    return b"\r\n" in data and data.count(b"\r\n") == data.count(b"\n")
 
 
 def task_of(digest: str) -> Task | None:

@@ -63,8 +63,8 @@ class OracleSolver:
         if lacks:
             more = f" and {len(lacks) - _SHOWN} more" if len(lacks) > _SHOWN else ""
             msg = (
-                f"solver oracle: {environment.name}: there is no solution/solve.sh in "
-                f"{', '.join(lacks[:_SHOWN])}{more}: leave them out (params: task_names)"
+                f"solver oracle: {environment.name}: there is no solution/solve.sh that a shell "
+                f"can run in {', '.join(lacks[:_SHOWN])}{more}: leave them out (params: task_names)"
             )
             raise ConfigError(msg)
 

@@ -127,6 +127,18 @@ def test_folders_that_are_no_tasks_of_one_container_are_refused(tmp_path: Path) 
         assert said in str(refused.value)
 
 
+def test_a_solution_that_no_shell_can_run_counts_as_none(tmp_path: Path) -> None:
+    folder = task(tmp_path / "one")
+    script = folder / "solution" / "solve.sh"
+    script.parent.mkdir(exist_ok=True)
+    script.write_bytes(b"#!/bin/bash\ntrue\n")
+    good = read_task(folder).solution
+    script.write_bytes(b"#!/bin/bash\r\ntrue\r\n")
+
+    assert good == script.parent
+    assert read_task(folder).solution is None
+
+
 @pytest.mark.parametrize(
     ("text", "recipe"),
     [

@@ -145,7 +145,7 @@ def test_the_oracle_asks_nobody_and_refuses_what_has_no_solutions(tmp_path: Path
     oracle = OracleSolver(Around(60.0), OracleSolver.Config())
 
     oracle.refuse_environment(HarborEnvironment("set", {"task_names": ["has"]}, base=tmp_path))
-    with pytest.raises(ConfigError, match=r"no solution/solve\.sh in lacks"):
+    with pytest.raises(ConfigError, match=r"no solution/solve\.sh that a shell can run in lacks"):
         oracle.refuse_environment(HarborEnvironment("set", base=tmp_path))
     with pytest.raises(ConfigError, match="brings no solutions"):
         oracle.refuse_environment(EvalEnvironment())
