@@ -42,7 +42,7 @@ def normal_text(text: str) -> str:
     folded = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), folded)
     kept = " ".join(_KEPT.sub(_keep, folded).split())
     without = _ARTICLE.sub("", f"{kept} ").strip() if kept else ""
-    return without or kept or " ".join(folded.split())
+    return without or kept or " ".join(folded.split()) or " ".join(text.split())
 
 
 def exact_match(sample: ScorerInput) -> VerifyResult:

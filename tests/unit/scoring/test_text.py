@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_nel.core.errors import ScorerError, UnknownName
@@ -50,6 +50,8 @@ def test_texts_that_differ_in_form_only_are_equal(left: str, right: str) -> None
     assert normal_text(left) == normal_text(right)
 
 
+@example("—")
+@example("— —")
 @given(st.text())
 def test_a_text_with_content_never_vanishes(text: str) -> None:
     assert bool(normal_text(text)) == bool(text.strip())
