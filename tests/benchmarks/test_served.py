@@ -96,8 +96,7 @@ def measurable(name: str, judge: str) -> Case:
     if not isinstance(found, Benchmark):
         pytest.skip(f"{name} is judged by what is left in a workspace: see the test below")
     rows = rows_for(found, ROWS.get(name, ()))
-    if not rows:
-        pytest.skip(f"{name}: no test of benchmarks has a row of it")
+    assert rows, f"{name}: no test of benchmarks has a row of it"
     environment = BenchmarkEnvironment(replace(found, dataset=rows))
     if environment.needs_sandbox:
         return Case(environment, OF_CODE, {"sandbox": LOCAL})

@@ -5,7 +5,8 @@ it with status 9. ``FAULT`` chooses what goes wrong: ``early`` dies, ``never`` i
 ``slow`` at the third look, ``refuse`` completes nothing, ``once`` comes up only the first time
 (``served.once`` in its folder remembers), ``hangs`` is healthy once, ``family`` has a child and a
 grandchild in a session of its own, ``noisy`` writes more than a pipe holds, ``twice`` dies over its
-twelfth prompt, but only in its first two lives (``served.deaths`` in its folder counts them).
+twelfth prompt, but only in its first two lives (``served.deaths`` in its folder counts them), and
+after the first answers nobody before it was asked for one token, as by who looks for it.
 """
 
 import json
@@ -30,6 +31,7 @@ class Handler(BaseHTTPRequestHandler):
     looks: ClassVar[list[str]] = []
     prompts: ClassVar[list[str]] = []
     dying: ClassVar[threading.Lock] = threading.Lock()
+    looked_at: ClassVar[threading.Event] = threading.Event()
 
     def do_GET(self) -> None:
         self.looks.append(self.path)
@@ -58,9 +60,17 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(400, {"error": {"message": f"cannot {said}"}})
         else:
             prompt = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+            self.wait_for_a_look(body)
             self.perhaps_die(prompt)
             choice = {"text": prompt, "message": {"content": prompt}, "finish_reason": "stop"}
             self.answer(200, {"choices": [choice], "path": self.path, "model": body["model"]})
+
+    def wait_for_a_look(self, body: dict[str, Any]) -> None:
+        """Else all may be answered, or it die again, before anybody has seen that it is back."""
+        if FAULT == "twice" and DEATHS.exists():
+            if body.get("max_tokens") == 1:
+                self.looked_at.set()
+            self.looked_at.wait(30)
 
     def perhaps_die(self, prompt: str) -> None:
         """Be gone in the middle of an answer, and of all others under way."""
