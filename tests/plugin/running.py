@@ -232,9 +232,11 @@ class Nel:
             raise
         return Ended(running.returncode, out, err, self.folder)
 
-    def nel(self, *words: object, env: Mapping[str, str] | None = None) -> Done:
+    def nel(
+        self, *words: object, env: Mapping[str, str] | None = None, timeout: float = 60
+    ) -> Done:
         """Run the ``nel`` command in the folder."""
-        return nel(*words, cwd=self.folder, env=self.environ(env))
+        return nel(*words, cwd=self.folder, env=self.environ(env), timeout=timeout)
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
         """Start pytest and return at once."""

@@ -30,7 +30,7 @@ def needs(*modules: str) -> pytest.MarkDecorator:
 
 def nel_export(*words: str | Path, env: Mapping[str, str] | None = None) -> Done:
     """``nel export`` in a process of its own: these libraries start threads and processes."""
-    return nel("export", *words, env=environment(**(env or {})))
+    return nel("export", *words, env=environment(**(env or {})), timeout=120)
 
 
 def free_port() -> int:
